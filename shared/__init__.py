@@ -1,0 +1,1 @@
+"""What every service needs: messages, the flow table, log, bus, engine port, rewards, domains. Imports nothing of services."""

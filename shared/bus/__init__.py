@@ -1,0 +1,1 @@
+"""The bus: the port, and its two adapters."""

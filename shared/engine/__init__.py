@@ -1,0 +1,1 @@
+"""The engine port: how roles ask the model for text."""
