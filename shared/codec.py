@@ -9,7 +9,7 @@ import msgspec
 from shared.messages import FACT_TYPES, Fact
 
 _ENCODER = msgspec.msgpack.Encoder()
-_DECODER: msgspec.msgpack.Decoder[Fact] = msgspec.msgpack.Decoder(Union[FACT_TYPES])  # type: ignore[arg-type]  # noqa: UP007
+_DECODER: msgspec.msgpack.Decoder[Fact] = msgspec.msgpack.Decoder(Union[FACT_TYPES])  # noqa: UP007
 BY_NAME: dict[str, type[Fact]] = {fact_type.__name__: fact_type for fact_type in FACT_TYPES}
 
 

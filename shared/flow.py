@@ -68,7 +68,7 @@ EXPERIENCE: set[type[Fact]] = {ExperienceRecorded, ExperienceDropped}
 FLOW: dict[Role, Port] = {
     Role.CHALLENGER: port(
         takes={TaskSeeded, StepOpened, TaskProposed, TaskJudged, AnswerGraded, TaskAccepted},
-        gives={TaskProposed, TaskMalformed, TaskAssigned, TaskAccepted, TaskRefused} | EXPERIENCE,
+        gives={TaskProposed, TaskMalformed, TaskAssigned, TaskAccepted, TaskRefused, *EXPERIENCE},
         speaks=True,
     ),
     Role.VERIFIER: port(
@@ -77,17 +77,17 @@ FLOW: dict[Role, Port] = {
     ),
     Role.CRITIC: port(
         takes={TaskChecked, PlanProposed},
-        gives={TaskJudged, PlanJudged} | EXPERIENCE,
+        gives={TaskJudged, PlanJudged, *EXPERIENCE},
         speaks=True,
     ),
     Role.PLANNER: port(
         takes={TaskAssigned, PlanJudged},
-        gives={PlanProposed, PlanMalformed} | EXPERIENCE,
+        gives={PlanProposed, PlanMalformed, *EXPERIENCE},
         speaks=True,
     ),
     Role.SOLVER: port(
         takes={TaskJudged, PlanJudged, PlanMalformed, TrialRequested, AnswerGraded},
-        gives={AnswerProposed} | EXPERIENCE,
+        gives={AnswerProposed, *EXPERIENCE},
         speaks=True,
     ),
     Role.LEARNER: port(
