@@ -194,6 +194,7 @@ class TaskChecked(Fact, frozen=True):
     task: Task
     usable: bool
     reason: str
+    duplicate: bool = False
 
 
 class TaskJudged(Fact, frozen=True):
@@ -207,6 +208,7 @@ class TaskJudged(Fact, frozen=True):
     quality: float | None
     sample: str
     format: float
+    duplicate: bool = False
 
 
 class TaskAccepted(Fact, frozen=True):
