@@ -121,6 +121,8 @@ class Fact(msgspec.Struct, frozen=True, kw_only=True, tag=True):
 
     ``lineage`` names the unit of work in words people can read: ``s3.c7`` is challenge 7 of step 3, ``s3.a2`` assignment 2,
     ``g10.p4`` pair 4 of the gate test of step 10.
+
+    Where a fact names the ``sample`` it was made from, an empty name means that the engine could not answer: a fault of ours.
     """
 
     id: str = ""

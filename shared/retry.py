@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from tenacity import AsyncRetrying, retry_if_exception_type, retry_if_not_exception_type, stop_after_attempt, wait_exponential
+from tenacity import (
+    AsyncRetrying,
+    retry_if_exception_type,
+    retry_if_not_exception_type,
+    stop_after_attempt,
+    stop_after_delay,
+    wait_exponential,
+)
 
 from shared.bus.port import BusClosed
 
@@ -22,7 +29,7 @@ def handler_attempts() -> AsyncRetrying:
 def bus_attempts(deadline_s: float) -> AsyncRetrying:
     """For a request to the broker: it may be restarting. Gives up after about `deadline_s` seconds."""
     return AsyncRetrying(
-        stop=stop_after_attempt(max(1, int(deadline_s))),
+        stop=stop_after_delay(deadline_s),
         wait=wait_exponential(multiplier=0.05, max=0.5),
         retry=retry_if_exception_type(TimeoutError),
         reraise=True,

