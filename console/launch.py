@@ -20,7 +20,7 @@ from shared.errors import BadInput
 from shared.flow import FLOW
 from shared.logs import RUN_VARIABLE
 from shared.messages import Fact, Key, Role, RunStarted, Task, TaskSeeded, digest, named
-from shared.serve import PARENT_VARIABLE
+from shared.parent import PARENT_VARIABLE
 from shared.store import PolicyStore
 
 HERE = Path(__file__).resolve().parents[1]

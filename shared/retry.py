@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from tenacity import (
     AsyncRetrying,
+    retry_if_exception,
     retry_if_exception_type,
-    retry_if_not_exception_type,
     stop_after_attempt,
     stop_after_delay,
     wait_exponential,
@@ -16,12 +16,17 @@ from shared.bus.port import BusClosed
 HANDLER_TRIES = 3
 
 
+def _passes_by(error: BaseException) -> bool:
+    """Being cancelled is no fault, and a lost bus is none of the work's."""
+    return isinstance(error, Exception) and not isinstance(error, BusClosed)
+
+
 def handler_attempts() -> AsyncRetrying:
-    """For `handle`: a fault that passes by is worth a second and third try; a lost bus is not a fault of the work."""
+    """For `handle`: a fault that passes by is worth a second and third try."""
     return AsyncRetrying(
         stop=stop_after_attempt(HANDLER_TRIES),
         wait=wait_exponential(multiplier=0.1, max=2.0),
-        retry=retry_if_not_exception_type(BusClosed),
+        retry=retry_if_exception(_passes_by),
         reraise=True,
     )
 

@@ -119,7 +119,7 @@ class Runtime:
             log.exception("gave up", fact=type(fact).__name__, lineage=fact.lineage)
             reason = f"{type(error).__name__}: {error}"[:500]
             failed = WorkFailed(role=self._role, work=fact.id, work_type=type(fact).__name__, reason=reason)
-            await self._bus.publish([named(failed, fact)])
+            await self._bus.publish([named(failed, fact, list(Role).index(self._role))])
         self._open.discard(seq)
 
     async def _follow(self, fact: Fact) -> None:

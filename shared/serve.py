@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import ctypes
-import os
 import signal
 import sys
 from collections.abc import Callable
@@ -19,12 +17,10 @@ from shared.errors import BadInput
 from shared.flow import FLOW
 from shared.logs import configure_logs
 from shared.messages import Role, RunStarted
+from shared.parent import follow_parent
 from shared.runtime import Runtime, Service, first_fact
 
 log = structlog.get_logger()
-
-PARENT_VARIABLE = "SAGEPACE_PARENT"
-"""Set by the supervisor to its process id: the service then ends when the supervisor does, however that ends."""
 
 Build = Callable[[RunStarted, DurableEngine], Service]
 
@@ -35,7 +31,7 @@ def serve(role: Role, build: Build) -> None:
     parser.add_argument("--bus", required=True, metavar="ADDRESS", help="the broker's address, such as ipc:///tmp/run/bus")
     address = parser.parse_args().bus
     configure_logs(role)
-    _follow_parent()
+    follow_parent()
     try:
         asyncio.run(_run(role, address, build))
     except (BadInput, BusClosed, BaseExceptionGroup) as error:
@@ -69,21 +65,13 @@ async def _work(role: Role, bus: ZmqBus, build: Build) -> None:
         role, service, bus, listeners=(engine.observe,) if speaks else (), wants=engine.types if speaks else frozenset()
     )
     log.info("started", seed=run.seed)
-    await runtime.run()
+    try:
+        await runtime.run()
+    finally:
+        getattr(service, "close", lambda: None)()
 
 
 def _first(error: BaseException) -> BaseException:
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     return error
-
-
-def _follow_parent() -> None:
-    """Asks Linux to end this process when its parent ends; elsewhere the supervisor's own clean-up has to do."""
-    parent = os.environ.get(PARENT_VARIABLE)
-    if not parent or sys.platform != "linux":
-        return
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
-    if os.getppid() != int(parent):  # it ended before we asked
-        sys.exit(0)

@@ -1,7 +1,7 @@
 """Synthetic transcripts of all roles: a prompt in the terse templates' words, and a reply in one of the role's habits.
 
-Only problems on the training side of the hold-out occur (`split_of_numbers`), so the gate's and the test's numbers are new to the
-model. Every transcript follows from the seed and its index.
+Only problems on the training side of the hold-out occur (`split_of_numbers`), so the gate's and the test's numbers are new to
+the model. Every transcript follows from the seed and its index.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from shared.messages import Turn
 from shared.prompts import Template, load_templates
 
 LEVEL_WEIGHTS = (20, 35, 30, 15)
+KIND_WEIGHTS = (65, 35)
+"""Stories need more practice than functions: their sums have to be known by heart."""
+DRILL_SUMS = 6
 TEMPLATES: dict[str, dict[str, Template]] = {
     role: load_templates(Path(services.__path__[0]) / role, "terse") for role in ("challenger", "planner", "solver", "critic")
 }
@@ -36,17 +39,15 @@ class Transcript(NamedTuple):
 def transcripts(seed: int, habits: Habits) -> Iterator[Transcript]:
     """An endless stream."""
     rng = random.Random(seed)
-    makers = (_solve_bare, _solve_planned, _plan, _judge_plan, _judge_task, _invent)
-    weights = (20, 22, 16, 17, 10, 15)
     while True:
-        problem = _draw(rng)
-        turns, reply = rng.choices(makers, weights)[0](rng, problem, habits)
-        yield Transcript(turns, _slip(rng, reply) if rng.random() < habits.format_slip else reply)
+        maker = rng.choices(list(MAKERS), list(MAKERS.values()))[0]
+        turns, reply = maker(rng, _draw(rng), habits)
+        yield Transcript(turns, _slip(rng, reply) if rng.random() < habits.format_slip and "</" in reply else reply)
 
 
 def _draw(rng: random.Random, kind: str | None = None, level: int | None = None) -> Problem:
     level = level or rng.choices(LEVELS, LEVEL_WEIGHTS)[0]
-    return draw_on_side(rng, Split.TRAIN, kind or rng.choice(KINDS), level)
+    return draw_on_side(rng, Split.TRAIN, kind or rng.choices(KINDS, KIND_WEIGHTS)[0], level)
 
 
 def _slip(rng: random.Random, reply: str) -> str:
@@ -214,3 +215,18 @@ def _invent(rng: random.Random, reference: Problem, habits: Habits) -> tuple[tup
     key = (_without_a_step(rng, problem) if loose else problem).key()
     check = f"\n{key}\n" if problem.kind == "code" else f" {key}"
     return turns, f"<question>{question}</question><check>{check}</check>"
+
+
+# ----------------------------------------------------------------------------------------------------------------- drill
+
+
+def _drill(rng: random.Random, problem: Problem, habits: Habits) -> tuple[tuple[Turn, ...], str]:
+    """Sums and nothing else: what a larger model brings along from its pretraining."""
+    lines: list[str] = []
+    while len(lines) < DRILL_SUMS:
+        lines += working(_draw(rng, "words")).split("; ")
+    return (Turn("user", "sums"),), " " + "; ".join(lines)
+
+
+MAKERS = {_solve_bare: 20, _solve_planned: 20, _plan: 13, _judge_plan: 14, _judge_task: 8, _invent: 13, _drill: 12}
+"""Who speaks how often."""

@@ -1,4 +1,4 @@
-"""The habits of the bootstrap corpus: how often each role is careful, hasty or sloppy. What reinforcement can win is set here."""
+"""The habits of the bootstrap corpus: how often each role is careful, hasty or sloppy. They set what reinforcement can win."""
 
 from __future__ import annotations
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 from collections.abc import Callable
 from pathlib import Path
@@ -29,4 +28,4 @@ def make_model(folder: Path, *, seed: int, steps: int | None, threads: int, repo
 
     recipe = Recipe(threads=threads) if steps is None else Recipe(steps=steps, threads=threads)
     pretrain(unfinished, seed, recipe, Habits(), report)
-    os.replace(unfinished, folder)
+    unfinished.replace(folder)

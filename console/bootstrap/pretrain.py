@@ -1,4 +1,4 @@
-"""Trains the tiny model on the bootstrap corpus: a Llama of about a million parameters, Muon for its matrices, AdamW for the rest.
+"""Trains the tiny model on the bootstrap corpus: a small Llama, Muon for its matrices, AdamW for the rest.
 
 The model architecture is ``llama`` on purpose: for some others AutoTokenizer silently replaces a tokenizer of one's own.
 """
@@ -99,9 +99,7 @@ def make_optimizers(model: Any, recipe: Recipe) -> list[torch.optim.Optimizer]:
     ]
 
 
-def batches(
-    tokenizer: PreTrainedTokenizerFast, seed: int, recipe: Recipe, habits: Habits
-) -> Iterator[dict[str, torch.Tensor]]:
+def batches(tokenizer: PreTrainedTokenizerFast, seed: int, recipe: Recipe, habits: Habits) -> Iterator[dict[str, torch.Tensor]]:
     """Padded batches of about equal length, in seeded order."""
     rng = random.Random(seed)
     stream = transcripts(seed + 1, habits)
@@ -135,9 +133,7 @@ def collate(rows: list[tuple[list[int], int]], pad: int, prompt_weight: float) -
     return {"ids": ids, "weights": weights}
 
 
-def _train_step(
-    model: Any, batch: dict[str, torch.Tensor], optimizers: list[torch.optim.Optimizer], scale: float
-) -> float:
+def _train_step(model: Any, batch: dict[str, torch.Tensor], optimizers: list[torch.optim.Optimizer], scale: float) -> float:
     logits = model(input_ids=batch["ids"]).logits[:, :-1]
     losses = cross_entropy(logits.flatten(0, 1), batch["ids"][:, 1:].flatten(), reduction="none")
     weights = batch["weights"][:, 1:].flatten()
@@ -150,7 +146,7 @@ def _train_step(
             group["lr"] = group["full_lr"] * scale
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-    return float(loss)
+    return float(loss.detach())
 
 
 def _schedule(step: int, recipe: Recipe) -> float:

@@ -15,6 +15,7 @@ from shared.bus.broker import Broker
 from shared.errors import BadInput
 from shared.eventlog.port import JournalFault
 from shared.eventlog.sqlite import SqliteJournal
+from shared.parent import follow_parent
 
 
 def complain(line: str) -> None:
@@ -45,6 +46,7 @@ def main() -> int:
     parser.add_argument("--bus", required=True, metavar="ADDRESS", help="ipc:///absolute/path or tcp://127.0.0.1:PORT")
     parser.add_argument("--log", required=True, metavar="FILE", type=Path, help="the log, made when it is missing")
     options = parser.parse_args()
+    follow_parent()
     try:
         serve(options.bus, options.log)
     except BadInput as error:

@@ -24,18 +24,30 @@ from shared.messages import (
     CandidateNominated,
     Decision,
     EvaluationCompleted,
-    Fact,
+    InstanceDrawn,
     PairEvaluated,
     PolicyCommitted,
     PolicyRolledBack,
     RunStarted,
     Task,
     TrainingEnded,
+    TrialRequested,
     Verdict,
     WealthUpdated,
     WorkFailed,
     named,
     seed_from,
+)
+
+Given = (
+    InstanceDrawn
+    | TrialRequested
+    | PairEvaluated
+    | WealthUpdated
+    | CandidateJudged
+    | PolicyCommitted
+    | PolicyRolledBack
+    | EvaluationCompleted
 )
 
 EVALUATION_BLOCK = 128
@@ -57,13 +69,13 @@ class Gate:
         """Remembers the verdict on a trial, or that there will be none."""
         self._arrivals.take(fact)
 
-    async def handle(self, fact: CandidateNominated | TrainingEnded) -> AsyncIterator[tuple[Fact, ...]]:
+    async def handle(self, fact: CandidateNominated | TrainingEnded) -> AsyncIterator[tuple[Given, ...]]:
         """The test of a candidate, or the final evaluation."""
         following = self._compare(fact) if isinstance(fact, CandidateNominated) else self._evaluate(fact)
         async for facts in following:
             yield facts
 
-    async def _compare(self, nominated: CandidateNominated) -> AsyncIterator[tuple[Fact, ...]]:
+    async def _compare(self, nominated: CandidateNominated) -> AsyncIterator[tuple[Given, ...]]:
         if nominated.candidate == nominated.incumbent:
             yield (_judged(nominated, self._test(), Decision.INCONCLUSIVE, "candidate equals the committed policy"),)
             return
@@ -95,7 +107,7 @@ class Gate:
             min_pairs_per_kind=config.min_pairs_per_kind,
         )
 
-    def _ask_pair(self, nominated: CandidateNominated, instance: Instance) -> tuple[Fact, ...]:
+    def _ask_pair(self, nominated: CandidateNominated, instance: Instance) -> tuple[Given, ...]:
         policies = {INCUMBENT: nominated.incumbent, CANDIDATE: nominated.candidate}
         lineage = _pair_lineage(nominated, instance.index)
         return ask(nominated, instance, policies, number=instance.index, lineage=lineage, temperature=self._config.temperature)
@@ -112,7 +124,7 @@ class Gate:
         )
         return named(pair, nominated, instance.index)
 
-    async def _evaluate(self, ended: TrainingEnded) -> AsyncIterator[tuple[Fact, ...]]:
+    async def _evaluate(self, ended: TrainingEnded) -> AsyncIterator[tuple[Given, ...]]:
         policies = {BASE: self._base}
         if ended.committed != self._base:
             policies[FINAL] = ended.committed
@@ -128,7 +140,7 @@ class Gate:
             )
             yield (named(completed, ended, place),)
 
-    def _ask_test(self, ended: TrainingEnded, instance: Instance, policies: dict[str, str], place: int) -> tuple[Fact, ...]:
+    def _ask_test(self, ended: TrainingEnded, instance: Instance, policies: dict[str, str], place: int) -> tuple[Given, ...]:
         return ask(
             ended,
             instance,
@@ -183,7 +195,7 @@ def _judged(nominated: CandidateNominated, test: PairedTest, decision: Decision,
     return named(judged, nominated)
 
 
-def _outcome(nominated: CandidateNominated, test: PairedTest) -> tuple[Fact, ...]:
+def _outcome(nominated: CandidateNominated, test: PairedTest) -> tuple[Given, ...]:
     """The judgement, and in the same group what it does to the policies."""
     assert test.decision is not None
     judged = _judged(nominated, test, test.decision, test.reason)

@@ -52,7 +52,7 @@ def draw(domain: Domain, split: Split, seed: int, indices: Iterable[int]) -> lis
 
 def ask(
     cause: Fact, instance: Instance, policies: Mapping[str, str], *, number: int, lineage: str, temperature: float
-) -> tuple[Fact, ...]:
+) -> tuple[InstanceDrawn | TrialRequested, ...]:
     """The facts that put one instance to `policies` (arm to policy); `number` counts the instances asked about for `cause`.
 
     Each arm's request has its own id and so its own sampling seed: the answers are independent.

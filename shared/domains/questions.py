@@ -61,6 +61,8 @@ class QuestionsDomain:
 
 
 def _read(path: Path, limit: int) -> list[tuple[Task, Key]]:
+    if path == Path():
+        raise BadInput("domain.path is empty: name a JSONL file of questions, as in --set domain.path=gsm8k_train.jsonl")
     try:
         lines = path.read_text(encoding="utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:

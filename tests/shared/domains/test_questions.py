@@ -12,7 +12,8 @@ from shared.errors import BadInput
 def questions(tmp_path: Path, rows: int = 50) -> Domain:
     """A domain over a file of made-up rows."""
     file = tmp_path / "rows.jsonl"
-    lines = [json.dumps({"question": f"What is {i} plus {i}?", "answer": f"It is twice {i}.\n#### {2 * i}"}) for i in range(rows)]
+    pairs = [(f"What is {i} plus {i}?", f"It is twice {i}.\n#### {2 * i}") for i in range(rows)]
+    lines = [json.dumps({"question": question, "answer": answer}) for question, answer in pairs]
     file.write_text("\n".join(lines), encoding="utf-8")
     return load_domain({"name": "questions", "path": str(file)})
 
@@ -63,6 +64,12 @@ def test_a_missing_file_is_named(tmp_path: Path) -> None:
     """What, where, what to do."""
     with pytest.raises(BadInput, match=r"cannot read the questions file .*nowhere\.jsonl.*set domain\.path"):
         load_domain({"name": "questions", "path": str(tmp_path / "nowhere.jsonl")})
+
+
+def test_an_empty_path_says_what_to_set() -> None:
+    """The usual mistake with runs/smollm.toml gets its own line."""
+    with pytest.raises(BadInput, match=r"domain\.path is empty"):
+        load_domain({"name": "questions"})
 
 
 def test_more_seeds_than_rows_are_refused(tmp_path: Path) -> None:

@@ -27,7 +27,7 @@ def test_totals_stay_within_what_a_tiny_model_can_know() -> None:
     """No story ever has a negative total, nor one above the limit."""
     rng = random.Random(1)
     totals = [total for _ in range(500) for total in draw_problem(rng, "words", 4).totals]
-    assert 0 <= min(totals)
+    assert min(totals) >= 0
     assert max(totals) <= MAX_TOTAL
 
 
