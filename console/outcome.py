@@ -10,6 +10,7 @@ from collections.abc import Iterable, Sequence
 import msgspec
 
 from console.intervals import paired_difference
+from shared.domains import ORACLES
 from shared.messages import (
     CandidateJudged,
     EvaluationCompleted,
@@ -20,10 +21,11 @@ from shared.messages import (
     RunEnded,
     RunStarted,
     TaskAccepted,
+    TaskProposed,
 )
 
 OUTCOME_TYPES: tuple[type[Fact], ...] = (
-    RunStarted, TaskAccepted, PolicyTrained, CandidateJudged, PolicyCommitted, EvaluationCompleted, RunEnded,
+    RunStarted, TaskProposed, TaskAccepted, PolicyTrained, CandidateJudged, PolicyCommitted, EvaluationCompleted, RunEnded,
 )  # fmt: skip
 """The facts that an outcome is made of."""
 
@@ -50,6 +52,20 @@ class Comparison(msgspec.Struct, frozen=True):
         return self.final - self.base
 
 
+class KeyAudit(msgspec.Struct, frozen=True):
+    """What an independent reading of the invented tasks says of their keys. It measures; nothing trains on it."""
+
+    right: int = 0
+    wrong: int = 0
+    ill_posed: int = 0
+    """Questions without an answer: any key is wrong there."""
+
+    @property
+    def wrong_share(self) -> float:
+        """Share of tasks in the pool whose key is no right answer."""
+        return (self.wrong + self.ill_posed) / max(1, self.right + self.wrong + self.ill_posed)
+
+
 class Outcome(msgspec.Struct, frozen=True):
     """The whole result of a run."""
 
@@ -59,6 +75,8 @@ class Outcome(msgspec.Struct, frozen=True):
     committed: str
     steps: int
     accepted_tasks: int
+    keys: KeyAudit | None
+    """None where the domain has no oracle."""
     comparisons: tuple[Comparison, ...]
     decisions: tuple[CandidateJudged, ...]
     ok: bool | None
@@ -71,7 +89,9 @@ class Outcome(msgspec.Struct, frozen=True):
 def outcome_of(facts: Iterable[Fact], log: str) -> Outcome:
     """Folds a run's facts (at least `OUTCOME_TYPES`, in order) into its outcome. `log` says where the log lies."""
     started, ended = None, None
-    accepted = steps = 0
+    steps = 0
+    proposed: dict[str, TaskProposed] = {}
+    accepted: list[TaskProposed] = []
     committed = ""
     evaluations: dict[float, EvaluationCompleted] = {}
     decisions = []
@@ -79,8 +99,10 @@ def outcome_of(facts: Iterable[Fact], log: str) -> Outcome:
         match fact:
             case RunStarted():
                 started = fact
+            case TaskProposed():
+                proposed[fact.task.id] = fact
             case TaskAccepted():
-                accepted += 1
+                accepted.append(proposed[fact.task.id])
             case PolicyTrained():
                 steps = max(steps, fact.step)
             case CandidateJudged():
@@ -99,7 +121,8 @@ def outcome_of(facts: Iterable[Fact], log: str) -> Outcome:
         base=base,
         committed=committed or base,
         steps=steps,
-        accepted_tasks=accepted,
+        accepted_tasks=len(accepted),
+        keys=audit(accepted, started),
         comparisons=tuple(row for _, done in sorted(evaluations.items()) for row in compare(done)),
         decisions=tuple(decisions),
         ok=ended.ok if ended else None,
@@ -107,6 +130,15 @@ def outcome_of(facts: Iterable[Fact], log: str) -> Outcome:
         log=log,
         policies=started.store if started else "",
     )
+
+
+def audit(accepted: Sequence[TaskProposed], started: RunStarted | None) -> KeyAudit | None:
+    """Reads every accepted task with the domain's oracle, if it has one."""
+    oracle = ORACLES.get(str(started.config.get("domain", {}).get("name", ""))) if started else None
+    if oracle is None:
+        return None
+    found = [oracle(each.task.question, each.task.kind, each.key.check) for each in accepted]
+    return KeyAudit(found.count(True), found.count(False), found.count(None))
 
 
 def compare(done: EvaluationCompleted) -> list[Comparison]:

@@ -10,7 +10,7 @@ from rich.console import Console, Group
 from rich.table import Table
 from rich.text import Text
 
-from console.outcome import Outcome
+from console.outcome import KeyAudit, Outcome
 
 OUTCOME_FILE = "outcome.json"
 
@@ -41,6 +41,7 @@ def render(outcome: Outcome) -> Group:
         _comparison_table(outcome),
         *([Text(f"{ungraded} tasks had no verdict by a fault of ours and are not counted")] if ungraded else []),
         Text(_decision_line(outcome)),
+        *([Text(_key_line(outcome.keys))] if outcome.keys else []),
         Text(f"policies  {outcome.policies}\nlog       {outcome.log}"),
     )
 
@@ -58,6 +59,11 @@ def _decision_line(outcome: Outcome) -> str:
         return "decisions none: no candidate was judged"
     parts = [f"step {d.step} {d.decision.value} ({d.wins}W {d.losses}L {d.ties}T)" for d in outcome.decisions]
     return "decisions " + ", ".join(parts)
+
+
+def _key_line(keys: KeyAudit) -> str:
+    parts = f"{keys.right} right, {keys.wrong} wrong, {keys.ill_posed} of ill-posed questions"
+    return f"keys      {parts} among the invented tasks ({keys.wrong_share:.1%} bad; measured by an oracle, never trained on)"
 
 
 def _comparison_table(outcome: Outcome) -> Table:

@@ -12,6 +12,7 @@ from shared.config import read_section
 from shared.domains.port import Domain, Exhausted, Split
 from shared.domains.questions import QuestionsDomain
 from shared.domains.tiny import TinyDomain
+from shared.domains.tiny.oracle import key_is_right
 
 
 class DomainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -32,6 +33,9 @@ DOMAINS: dict[str, Callable[[DomainConfig], Domain]] = {
     "questions": lambda config: QuestionsDomain(Path(config.path), config.limit),
 }
 
+ORACLES: dict[str, Callable[[str, str, str], bool | None]] = {"tiny": key_is_right}
+"""Independent readings of question, kind and key, where a domain has one: to measure wrong keys with, never to train."""
+
 
 def load_domain(section: Mapping[str, Any] | DomainConfig) -> Domain:
     """The domain that the section names. Raises `BadInput` for a wrong section, a missing file or a damaged row."""
@@ -39,4 +43,4 @@ def load_domain(section: Mapping[str, Any] | DomainConfig) -> Domain:
     return DOMAINS[config.name](config)
 
 
-__all__ = ["DOMAINS", "Domain", "DomainConfig", "Exhausted", "Split", "load_domain"]
+__all__ = ["DOMAINS", "ORACLES", "Domain", "DomainConfig", "Exhausted", "Split", "load_domain"]

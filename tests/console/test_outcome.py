@@ -15,11 +15,15 @@ from shared.messages import (
     Decision,
     EvaluationCompleted,
     Fact,
+    Key,
     KindCount,
     PolicyCommitted,
     PolicyTrained,
     RunEnded,
     RunStarted,
+    Task,
+    TaskAccepted,
+    TaskProposed,
 )
 
 COUNTS = (
@@ -101,3 +105,25 @@ def test_the_saved_outcome_is_json(tmp_path: Path) -> None:
     saved = json.loads(path.read_text())
     assert saved["comparisons"][0]["total"] == 400
     assert [p.name for p in tmp_path.iterdir()] == ["outcome.json"]
+
+
+def invented(question: str, check: str) -> tuple[TaskProposed, TaskAccepted]:
+    """A task of the tiny world that joined the dataset."""
+    task = Task(f"t-{check}", question, "words")
+    proposed = TaskProposed(
+        step=1, slot=0, policy="b0", task=task, key=Key(check), references=(), sample="s", format=1.0
+    )  # fmt: skip
+    return proposed, TaskAccepted(step=1, slot=0, task=task, quality=1.0, difficulty=0.5)
+
+
+def test_the_keys_of_invented_tasks_are_measured_by_the_oracle() -> None:
+    """Right, wrong and ill-posed ones are counted, where the domain has an oracle; elsewhere nothing is claimed."""
+    story = "Mia has 14 pens. She buys 9 more. How many pens does Mia have now?"
+    tasks = [*invented(story, "14 + 9"), *invented(story, "14 - 9"), *invented(story.replace("She", "He"), "9 + 14")]
+    start = RunStarted(seed=7, config={"domain": {"name": "tiny"}}, base_policy="b0", store="")
+    keys = outcome_of([start, *tasks], "log").keys
+    assert keys is not None
+    assert (keys.right, keys.wrong, keys.ill_posed) == (1, 1, 1)
+    assert keys.wrong_share == pytest.approx(2 / 3)
+    other = RunStarted(seed=7, config={"domain": {"name": "questions"}}, base_policy="b0", store="")
+    assert outcome_of([other, *tasks], "log").keys is None
