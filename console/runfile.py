@@ -107,7 +107,21 @@ def load_run_file(path: Path, settings: Sequence[str] = (), overrides: Mapping[s
     for name, kind in SECTIONS.items():
         places = {"": str(path)} | origins.get(name, {})
         sections[name] = read_section(kind, tables.get(name, {}), name, places)
-    return RunFile(**sections)  # type: ignore[arg-type]
+    run = RunFile(**sections)  # type: ignore[arg-type]
+    _temperatures_agree(run, path)
+    return run
+
+
+def _temperatures_agree(run: RunFile, path: Path) -> None:
+    """Ratios are taken against what was sampled, so the trained policy must be the sampled one, temperature included."""
+    for role in run.learner.roles:
+        temperature = getattr(run, role).temperature
+        if temperature != run.learner.temperature:
+            raise BadInput(
+                f"{path}: {role}.temperature is {temperature:g} but learner.temperature is {run.learner.temperature:g}: "
+                f"samples are trained on at the temperature they were drawn at; set both alike, or leave {role} out of "
+                "learner.roles"
+            )
 
 
 def parse_setting(setting: str) -> tuple[str, str, Any]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 class TrainingSequence(NamedTuple):
     """One sampled completion with what it earned.
 
-    ``logprobs`` are those recorded at sampling time (temperature 1, nats), one for each completion token. ``advantage`` is the
+    ``logprobs`` are those recorded at sampling time (nats), one for each completion token. ``advantage`` is the
     standardised reward, the same for every token of the completion.
     """
 

@@ -18,6 +18,8 @@ NotNegative = Annotated[float, Meta(ge=0.0)]
 class LearnerConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How big a step is and what is done with its experiences."""
 
+    temperature: Annotated[float, Meta(gt=0.0, le=5.0)] = 1.0
+    """What the trained roles sample at (theirs must equal it): the policy that is trained is the one that was sampled."""
     lr: Annotated[float, Meta(ge=0.0, le=1.0)] = 3e-4
     """AdamW's learning rate after the warm-up; 0 leaves every weight as it is, bit for bit."""
     warmup_steps: Annotated[int, Meta(ge=0)] = 5

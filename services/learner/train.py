@@ -138,7 +138,7 @@ class Trainer:
         keep = torch.arange(start, ids.shape[1] - 1)
         mask = torch.from_numpy(batch.mask)
         logits = model(input_ids=ids, attention_mask=mask, use_cache=False, logits_to_keep=keep).logits
-        distribution = logits[rows, columns - 1 - start].float().log_softmax(-1)
+        distribution = (logits[rows, columns - 1 - start].float() / self._config.temperature).log_softmax(-1)
         logprobs = distribution.gather(-1, ids[rows, columns].unsqueeze(-1)).squeeze(-1)
         with torch.set_grad_enabled(with_entropy_gradient):
             return Scores(logprobs, trrpp.entropy(distribution))

@@ -131,3 +131,10 @@ def test_lines_of_keys() -> None:
 def test_the_run_files_of_the_project_are_right(path: Path) -> None:
     """Every run file in runs/ passes its own checks."""
     assert load_run_file(path).run.name == path.stem
+
+
+def test_a_trained_role_must_sample_at_the_learner_s_temperature(tmp_path: Path) -> None:
+    """Ratios against samples of another distribution would be wrong; a role that is not trained may differ."""
+    assert "solver.temperature is 0.5 but learner.temperature is 1" in line(tmp_path, settings=("solver.temperature=0.5",))
+    others = 'learner.roles=["challenger", "planner", "critic"]'
+    assert load(tmp_path, settings=("solver.temperature=0.5", others)).solver.temperature == 0.5

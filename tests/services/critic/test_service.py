@@ -79,12 +79,12 @@ async def test_an_engine_that_is_down_ends_in_facts(cause):
 
 
 async def test_ordinary_models_get_ordinary_prompts():
-    """The plain set has both templates and a system turn."""
+    """The plain set has both templates, each with a system turn and an example."""
     engine = in_turn("<score>7</score>", "<score>7</score>")
     service = Critic(engine, rules(), CriticConfig(prompts="plain"))
     await facts_of(service, task_checked(task=task("How many?", kind="math")))
     await facts_of(service, plan_proposed(plan="1. Count."))
-    assert [len(request.turns) for request in engine.calls] == [2, 2]
+    assert all({turn.role for turn in request.turns} == {"system", "user", "assistant"} for request in engine.calls)
     assert "1. Count." in prompts_of(engine)[1]
     assert engine.calls[0].sampling.stop == ("</score>",)
 
