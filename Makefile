@@ -44,7 +44,7 @@ format: $(READY) ## lets ruff lay the code out
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bootstrap: $(READY) ## makes the tiny base model anew (under an hour on two cores)
+bootstrap: $(READY) ## makes the tiny base model anew in out/bootstrap (under an hour)
 	@$(BIN)/sagepace bootstrap
 
 clean: ## removes the environment, caches and what runs wrote

@@ -30,7 +30,7 @@ POOL = 512
 class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """How long and how hard to train. The defaults made models/tiny."""
 
-    steps: int = 9000
+    steps: int = 7000
     batch: int = 32
     hidden: int = 128
     layers: int = 4
@@ -43,7 +43,7 @@ class Recipe(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Share of the steps at the end over which the learning rate falls to zero; decisive for how exact the model becomes."""
     prompt_weight: float = 0.3
     """Weight of the prompt's tokens in the loss: reading questions teaches the words too."""
-    threads: int = 2
+    threads: int = 1
 
 
 def pretrain(folder: Path, seed: int, recipe: Recipe, habits: Habits, report: Callable[[str], None]) -> None:
