@@ -20,8 +20,8 @@ def count(results: Iterable[tuple[Task, Verdict, Verdict]]) -> tuple[KindCount, 
         if Verdict.NO_VERDICT in (base, final):
             group["no_verdict"] += 1
             continue
-        right = (base is Verdict.CORRECT, final is Verdict.CORRECT)
-        group.update(total=1, base_correct=right[0], final_correct=right[1], both_correct=all(right))
+        right = (int(base is Verdict.CORRECT), int(final is Verdict.CORRECT))
+        group.update(total=1, base_correct=right[0], final_correct=right[1], both_correct=right[0] * right[1])
     fields = ("total", "base_correct", "final_correct", "both_correct", "no_verdict")
     return tuple(
         KindCount(kind=kind, level=level, **{field: group[field] for field in fields})

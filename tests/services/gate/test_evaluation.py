@@ -20,3 +20,10 @@ def test_counts_are_paired_and_sorted_by_kind_and_level() -> None:
 def test_no_results_give_no_counts() -> None:
     """A test split without tasks is reported empty."""
     assert count([]) == ()
+
+
+def test_a_single_task_counts_in_whole_numbers() -> None:
+    """The wire knows numbers from yes and no: a cell with one task must not hold a bool."""
+    (only,) = count([(Task("t", "?", "words", 2), Verdict.WRONG, Verdict.CORRECT)])
+    assert [type(number) for number in (only.base_correct, only.final_correct, only.both_correct)] == [int, int, int]
+    assert (only.total, only.base_correct, only.final_correct, only.both_correct) == (1, 0, 1, 0)

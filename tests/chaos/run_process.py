@@ -1,0 +1,101 @@
+"""A real `sagepace run` as a process, with its children within reach."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from console.recording import open_recording
+from shared.errors import BadInput
+
+ROOT = Path(__file__).parents[2]
+SERVICES = ("bus", "inference", "challenger", "critic", "planner", "solver", "verifier", "learner", "gate")
+SMALL = (
+    "domain.seeds=40", "learner.num_challenges=6", "learner.num_assignments=6", "learner.threads=1", "learner.nominate_every=2",
+    "gate.max_pairs=24", "gate.min_pairs_per_kind=1", "gate.block=8", "gate.test_tasks=12", "gate.test_temperatures=[1.0]",
+)  # fmt: skip
+
+
+class RunProcess:
+    """One run. Use it in a with statement: whatever happens, nothing is left behind."""
+
+    def __init__(self, folder: Path, *options: str, steps: int = 4, seed: int = 3) -> None:
+        self.folder = folder
+        settings = [part for setting in SMALL for part in ("--set", setting)]
+        command = [sys.executable, "-m", "console", "run", "runs/tiny.toml", "--dir", str(folder), "--quiet"]
+        command += ["--steps", str(steps), "--seed", str(seed), *settings, *options]
+        self._output = (folder.parent / f"{folder.name}.{time.monotonic_ns()}.txt").open("w+", encoding="utf-8")
+        self.process = subprocess.Popen(command, cwd=ROOT, stdout=self._output, stderr=subprocess.STDOUT)
+
+    def __enter__(self) -> RunProcess:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        left = self.services()
+        for pid in [self.process.pid, *left.values()]:
+            if alive(pid):
+                os.kill(pid, signal.SIGKILL)
+        self.process.wait()
+        self._output.close()
+
+    def services(self) -> dict[str, int]:
+        """The process id of each service that is running in this run's folder."""
+        found = {}
+        for entry in Path("/proc").iterdir():
+            if entry.name.isdigit():
+                words = command_line(entry)
+                service = next((s for s in SERVICES if f"services.{s}" in words), None)
+                if service and any(str(self.folder) in word for word in words):
+                    found[service] = int(entry.name)
+        return found
+
+    def head(self) -> int:
+        """How many facts the log holds."""
+        try:
+            with open_recording(self.folder) as recording:
+                return recording.info().last_seq
+        except BadInput:
+            return 0
+
+    def wait_for(self, reached: Callable[[], bool], what: str, timeout_s: float = 60.0) -> None:
+        """Waits while the run goes on; fails when it ends or takes too long."""
+        deadline = time.monotonic() + timeout_s
+        while not reached():
+            assert self.process.poll() is None, f"the run ended while waiting for {what}:\n{self.output()}"
+            assert time.monotonic() < deadline, f"no {what} after {timeout_s} s:\n{self.output()}"
+            time.sleep(0.05)
+
+    def end(self, timeout_s: float = 180.0) -> int:
+        """Waits for the run's end; its exit code."""
+        return self.process.wait(timeout_s)
+
+    def output(self) -> str:
+        """What the run printed."""
+        return Path(self._output.name).read_text(encoding="utf-8")
+
+    def facts(self) -> set[tuple[str, str]]:
+        """Id and type of every fact in the log."""
+        with open_recording(self.folder) as recording:
+            assert recording.verify() == []
+            return {(fact.id, type(fact).__name__) for _, _, fact in recording.facts()}
+
+
+def command_line(entry: Path) -> list[str]:
+    """The words of a process's command; none when it is gone."""
+    try:
+        return (entry / "cmdline").read_bytes().decode(errors="replace").split("\0")
+    except OSError:
+        return []
+
+
+def alive(pid: int) -> bool:
+    """Whether the process runs (a dead one that nobody has asked about yet does not)."""
+    try:
+        return (Path("/proc") / str(pid) / "stat").read_text().rsplit(")", 1)[1].split()[0] != "Z"
+    except OSError:
+        return False
