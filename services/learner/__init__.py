@@ -5,8 +5,8 @@ Takes `RunStarted` (opens step 1) and `StepOpened` (gathers, trains, opens the n
 it) and `SampleCompleted` (the tokens). Gives `StepClosed`, then `PolicyTrained`; every few steps and after the last one
 `CandidateNominated`, whose `CandidateJudged` it waits for; then the next `StepOpened`, or `TrainingEnded` with the reason.
 
-Remembers the current step's ledger and tokens, and which policy is trained, committed or refused. After a `PolicyRolledBack`
-it goes on from the committed policy with a fresh optimizer; after any other verdict from its own.
+Remembers the current step's ledger and tokens, and which policy is trained, committed (`PolicyCommitted`) or refused. After a
+`PolicyRolledBack` it goes on from the committed policy with a fresh optimizer; after any other verdict from its own.
 
 Never commits a policy, never makes up a reward, never trains on part of a Solver group that a fault has broken, never lets
 the order of arrival decide, and ends training rather than go on when too much of a step was lost to faults of ours.

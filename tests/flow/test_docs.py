@@ -20,7 +20,7 @@ from console.runfile import SECTIONS, parse_setting
 from shared.codec import BY_NAME
 from shared.errors import BadInput
 from shared.flow import EXPERIENCE, FLOW
-from shared.messages import PolicyCommitted, Role
+from shared.messages import Role
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -167,8 +167,8 @@ def test_the_walk_names_real_fields():
         assert match[4] is None or match[4] in BY_NAME, line
 
 
-TOLD_IN_WORDS = {role: EXPERIENCE for role, port in FLOW.items() if port.speaks} | {Role.LEARNER: {PolicyCommitted}}
-"""Facts that a role's docstring speaks of without their names: "an experience", "which policy is committed"."""
+TOLD_IN_WORDS = {role: EXPERIENCE for role, port in FLOW.items() if port.speaks}
+"""Facts that a role's docstring speaks of without their names: "an experience"."""
 
 
 @pytest.mark.parametrize("role", [role for role in FLOW if role is not Role.CONSOLE])
