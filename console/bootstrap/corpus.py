@@ -189,13 +189,19 @@ def _ill_posed(rng: random.Random, problem: Problem) -> tuple[str, str]:
         del words[numbers[-1]]
         pieces[at] = " ".join(words)
         return ", then ".join(pieces).rstrip(".") + ".", "no number"
-    way = rng.choice(("items", "name", "number"))
+    way = rng.choice(("items", "name", "who", "number"))
     if way == "items":
         other = rng.choice([item for item in ITEMS if item != problem.items])
         return question.replace(f"How many {problem.items}", f"How many {other}"), "other things"
     if way == "name":
         other = rng.choice([name for name in NAMES if name != problem.name])
         return question.replace(f"does {problem.name} have", f"does {other} have"), "other name"
+    if way == "who":
+        who = NAMES[problem.name]
+        sentences = question.split(". ")
+        at = rng.choice([i for i, sentence in enumerate(sentences) if sentence.startswith(f"{who} ")])
+        sentences[at] = ("He" if who == "She" else "She") + sentences[at].removeprefix(who)
+        return ". ".join(sentences), "other person"
     words = question.split(" ")
     at = rng.choice([i for i, word in enumerate(words) if word.rstrip(".").isdigit()])
     words[at] = "some" + words[at].lstrip("0123456789")
@@ -228,5 +234,5 @@ def _drill(rng: random.Random, problem: Problem, habits: Habits) -> tuple[tuple[
     return (Turn("user", "sums"),), " " + "; ".join(lines)
 
 
-MAKERS = {_solve_bare: 20, _solve_planned: 20, _plan: 13, _judge_plan: 14, _judge_task: 8, _invent: 13, _drill: 12}
+MAKERS = {_solve_bare: 20, _solve_planned: 20, _plan: 13, _judge_plan: 13, _judge_task: 11, _invent: 12, _drill: 11}
 """Who speaks how often."""

@@ -20,7 +20,7 @@ class Habits(msgspec.Struct, frozen=True):
     """A careful solution in which one step is taken wrongly."""
     sloppy_plan: float = 0.35
     """Planner: a step is dropped, doubled or changed."""
-    ill_posed: float = 0.2
+    ill_posed: float = 0.15
     """Challenger: a question that cannot be answered as it stands."""
     loose_key: float = 0.04
     """Challenger: a key that forgets a step."""

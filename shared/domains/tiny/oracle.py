@@ -16,7 +16,7 @@ _WORDS_STEPS = (
     ("subtract", re.compile(r"^(She|He) gives (\d+) away$")),
     ("subtract", re.compile(r"^(She|He) (?:loses|sells) (\d+)$")),
 )
-_PACK = re.compile(r"^(She|He) buys (\d+) boxes of (\d+) (\w+)$")
+_PACK = re.compile(r"^(She|He) buys (\d+) boxes with (\d+) in each$")
 _CODE = re.compile(rf"^(?:{'|'.join(re.escape(lead) for lead in LEADS)}) (.*)\.$")
 _CODE_STEPS = [
     (op, re.compile("^" + re.escape(phrase).replace(r"\{n\}", r"(\d+)") + "$"))
@@ -48,7 +48,7 @@ def _read_words(question: str) -> Problem | None:
         return None
     name, start, items, middle, asked_items, asked_name = match.groups()
     sentences = [sentence.strip() for sentence in middle.split(".") if sentence.strip()]
-    steps = [_words_step(sentence, NAMES[name], items) for sentence in sentences]
+    steps = [_words_step(sentence, NAMES[name]) for sentence in sentences]
     if asked_items != items or asked_name != name or not steps:
         return None
     known = tuple(step for step in steps if step is not None)
@@ -56,10 +56,10 @@ def _read_words(question: str) -> Problem | None:
     return problem if len(known) == len(steps) and min(problem.totals) >= 0 else None
 
 
-def _words_step(sentence: str, who: str, items: str) -> Step | None:
+def _words_step(sentence: str, who: str) -> Step | None:
     pack = _PACK.match(sentence)
     if pack:
-        return Step("pack", int(pack.group(3)), int(pack.group(2))) if pack.group(1) == who and pack.group(4) == items else None
+        return Step("pack", int(pack.group(3)), int(pack.group(2))) if pack.group(1) == who else None
     for op, pattern in _WORDS_STEPS:
         match = pattern.match(sentence)
         if match and match.group(1) == who:

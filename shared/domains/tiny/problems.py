@@ -17,7 +17,7 @@ ITEMS = ("pens", "caps", "cards", "coins", "books", "shells", "stamps", "apples"
 
 PLUS = ("{who} buys {n} more.", "{who} finds {n} more.", "{who} gets {n} from a friend.")
 MINUS = ("{who} gives {n} away.", "{who} loses {n}.", "{who} sells {n}.")
-PACK = "{who} buys {a} boxes of {n} {items}."
+PACK = "{who} buys {a} boxes with {n} in each."
 ASK = "How many {items} does {name} have now?"
 LEADS = ("Write f(x):", "Make f(x):")
 CODE_PHRASES = {
@@ -82,7 +82,7 @@ class Problem:
         sentences = [f"{self.name} has {self.start} {self.items}."]
         for step in self.steps:
             phrase = PACK if step.op == "pack" else phrases.choice(PLUS if step.op == "add" else MINUS)
-            sentences.append(phrase.format(who=who, n=step.n, a=step.a, items=self.items))
+            sentences.append(phrase.format(who=who, n=step.n, a=step.a))
         return " ".join([*sentences, ASK.format(items=self.items, name=self.name)])
 
     def plan(self) -> str:

@@ -34,7 +34,7 @@ def test_totals_stay_within_what_a_tiny_model_can_know() -> None:
 def test_a_story_reads_as_a_person_would_write_it() -> None:
     """Question, plan and key of one hand-made problem."""
     problem = Problem("words", (Step("pack", 4, 3), Step("subtract", 5)), 14, "Mia", "pens", wording=0)
-    assert problem.question().startswith("Mia has 14 pens. She buys 3 boxes of 4 pens. She ")
+    assert problem.question().startswith("Mia has 14 pens. She buys 3 boxes with 4 in each. She ")
     assert problem.question().endswith("How many pens does Mia have now?")
     assert problem.plan() == "start 14; add 3 times 4; subtract 5"
     assert problem.key() == "14 + 3 * 4 - 5"
