@@ -67,7 +67,7 @@ def _solve_bare(rng: random.Random, problem: Problem, habits: Habits) -> tuple[t
 
 def _solve_planned(rng: random.Random, problem: Problem, habits: Habits) -> tuple[tuple[Turn, ...], str]:
     """The Solver trusts the plan it is shown, right or wrong: so plans are worth something."""
-    planned = _sloppy(rng, problem) if rng.random() < habits.sloppy_plan / 2 else problem
+    planned = sloppy(rng, problem) if rng.random() < habits.sloppy_plan / 2 else problem
     turns = TEMPLATES["solver"]["solve_with_plan"].render(question=problem.question(), plan=planned.plan()).turns
     return turns, _answer(rng, planned, habits, careful=rng.random() < habits.careful_planned)
 
@@ -77,7 +77,7 @@ def _answer(rng: random.Random, problem: Problem, habits: Habits, *, careful: bo
         return _function_answer(rng, problem, habits, careful=careful)
     if not careful:
         return f"<answer> {problem.totals[-1]}</answer>"
-    slipped = _sloppy(rng, problem) if rng.random() < habits.careful_slip else problem
+    slipped = sloppy(rng, problem) if rng.random() < habits.careful_slip else problem
     return f"<think> {working(slipped)}</think><answer> {slipped.totals[-1]}</answer>"
 
 
@@ -96,7 +96,7 @@ def working(problem: Problem) -> str:
 
 def _function_answer(rng: random.Random, problem: Problem, habits: Habits, *, careful: bool) -> str:
     if careful:
-        slipped = _sloppy(rng, problem) if rng.random() < habits.careful_slip else problem
+        slipped = sloppy(rng, problem) if rng.random() < habits.careful_slip else problem
         return f"<answer>\n{statements(slipped.steps)}\n</answer>"
     short = len(problem.steps) > 1 and rng.random() < habits.hasty_code_short
     hasty = _without_a_step(rng, problem) if short else problem
@@ -121,11 +121,11 @@ def one_line(steps: tuple[Step, ...], *, brackets: bool) -> str:
 
 def _plan(rng: random.Random, problem: Problem, habits: Habits) -> tuple[tuple[Turn, ...], str]:
     turns = TEMPLATES["planner"]["plan"].render(question=problem.question()).turns
-    written = _sloppy(rng, problem) if rng.random() < habits.sloppy_plan else problem
+    written = sloppy(rng, problem) if rng.random() < habits.sloppy_plan else problem
     return turns, f"<plan>{written.plan()}</plan>"
 
 
-def _sloppy(rng: random.Random, problem: Problem) -> Problem:
+def sloppy(rng: random.Random, problem: Problem) -> Problem:
     """The same problem with one step dropped, doubled or changed; in words its totals stay sensible."""
     while True:
         way = rng.choice(("drop", "change", "turn"))
@@ -154,7 +154,7 @@ def _without_a_step(rng: random.Random, problem: Problem) -> Problem:
 
 def _judge_plan(rng: random.Random, problem: Problem, habits: Habits) -> tuple[tuple[Turn, ...], str]:
     """The Critic goes through the question's steps and says of each whether the plan has it there."""
-    written = _sloppy(rng, problem) if rng.random() < 0.5 else problem
+    written = sloppy(rng, problem) if rng.random() < 0.5 else problem
     turns = TEMPLATES["critic"]["plan"].render(question=problem.question(), plan=written.plan()).turns
     marks = []
     for at, step in enumerate(problem.steps):
@@ -166,7 +166,7 @@ def _judge_plan(rng: random.Random, problem: Problem, habits: Habits) -> tuple[t
 
 def _judge_task(rng: random.Random, problem: Problem, habits: Habits) -> tuple[tuple[Turn, ...], str]:
     good = rng.random() < 0.6
-    question, fault = (problem.question(), "") if good else _ill_posed(rng, problem)
+    question, fault = (problem.question(), "") if good else ill_posed(rng, problem)
     turns = TEMPLATES["critic"]["task"].render(question=question).turns
     found = "ok" if good else fault
     return turns, f"<think> {found}</think><score> {_score(rng, habits, good=good)}</score>"
@@ -178,7 +178,7 @@ def _score(rng: random.Random, habits: Habits, *, good: bool) -> int:
     return rng.randint(8, 10) if good else rng.randint(1, 3)
 
 
-def _ill_posed(rng: random.Random, problem: Problem) -> tuple[str, str]:
+def ill_posed(rng: random.Random, problem: Problem) -> tuple[str, str]:
     """A question that cannot be answered, and what is wrong with it."""
     question = problem.question()
     if problem.kind == "code":
@@ -216,7 +216,7 @@ def _invent(rng: random.Random, reference: Problem, habits: Habits) -> tuple[tup
     level = min(max(reference.level + rng.choice((-1, 0, 0, 1)), LEVELS[0]), LEVELS[-1])
     problem = _draw(rng, reference.kind, level)
     turns = TEMPLATES["challenger"][reference.kind].render(question=reference.question()).turns
-    question = _ill_posed(rng, problem)[0] if rng.random() < habits.ill_posed else problem.question()
+    question = ill_posed(rng, problem)[0] if rng.random() < habits.ill_posed else problem.question()
     loose = level > 1 and rng.random() < habits.loose_key
     key = (_without_a_step(rng, problem) if loose else problem).key()
     check = f"\n{key}\n" if problem.kind == "code" else f" {key}"
