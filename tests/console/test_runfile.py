@@ -138,3 +138,10 @@ def test_a_trained_role_must_sample_at_the_learner_s_temperature(tmp_path: Path)
     assert "solver.temperature is 0.5 but learner.temperature is 1" in line(tmp_path, settings=("solver.temperature=0.5",))
     others = 'learner.roles=["challenger", "planner", "critic"]'
     assert load(tmp_path, settings=("solver.temperature=0.5", others)).solver.temperature == 0.5
+
+
+def test_a_mistyped_prompt_set_is_found_before_anything_starts(tmp_path: Path) -> None:
+    """The line names the role and the sets that exist."""
+    mistake = line(tmp_path, settings=("solver.prompts=ters",))
+    assert "solver.prompts: no prompt set 'ters'" in mistake
+    assert mistake.endswith("there are: plain, terse")
