@@ -61,7 +61,7 @@ class Decision(StrEnum):
     INCONCLUSIVE = "inconclusive"
 
 
-# ---------------------------------------------------------------------------------------------------------------- values
+# --------------------------------------------------------------------------------------------------------------------- values
 
 
 class Task(msgspec.Struct, frozen=True):
@@ -113,7 +113,7 @@ class KindCount(msgspec.Struct, frozen=True):
     no_verdict: int = 0
 
 
-# ----------------------------------------------------------------------------------------------------------------- facts
+# --------------------------------------------------------------------------------- facts: what all have, and how a run starts
 
 
 class Fact(msgspec.Struct, frozen=True, kw_only=True, tag=True):
@@ -151,6 +151,9 @@ class TaskSeeded(Fact, frozen=True):
 
     task: Task
     key: Key
+
+
+# -------------------------------------------------------------------------------- facts: a step, and the life of a task in it
 
 
 class StepOpened(Fact, frozen=True):
@@ -346,6 +349,9 @@ class ExperienceDropped(Fact, frozen=True):
     """True when the cause was a fault of ours rather than an unreadable reply."""
 
 
+# ------------------------------------------------------------------------ facts: learning, and the gate's test of a candidate
+
+
 class StepClosed(Fact, frozen=True):
     """All experiences of a step are in, or its deadline passed."""
 
@@ -439,6 +445,9 @@ class PolicyRolledBack(Fact, frozen=True):
     refused: str
 
 
+# ------------------------------------------------------------------------------------------------------ facts: how a run ends
+
+
 class TrainingEnded(Fact, frozen=True):
     """No further step will open."""
 
@@ -462,6 +471,9 @@ class RunEnded(Fact, frozen=True):
 
     ok: bool
     reason: str
+
+
+# ---------------------------------------------------------------------------------------- facts: the model, and work given up
 
 
 class SampleRequested(Fact, frozen=True):
@@ -516,7 +528,7 @@ FACT_TYPES: tuple[type[Fact], ...] = (
 """The union, in the order of a run's life. A new fact is one class above and one entry here."""
 
 
-# ------------------------------------------------------------------------------------------------------------- identity
+# ------------------------------------------------------------------------------------------------------------------- identity
 
 F = TypeVar("F", bound=Fact)
 
