@@ -7,11 +7,15 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import msgspec
+
 from console.recording import open_recording
+from shared.codec import encode
 from shared.errors import BadInput
+from shared.messages import Fact, RunStarted
 
 ROOT = Path(__file__).parents[2]
 SERVICES = ("bus", "inference", "challenger", "critic", "planner", "solver", "verifier", "learner", "gate")
@@ -78,11 +82,29 @@ class RunProcess:
         """What the run printed."""
         return Path(self._output.name).read_text(encoding="utf-8")
 
-    def facts(self) -> set[tuple[str, str]]:
-        """Id and type of every fact in the log."""
+    def count(self, kind: type[Fact]) -> int:
+        """How many facts of a type the log holds."""
+        with open_recording(self.folder) as recording:
+            return recording.info().by_type.get(kind.__name__, 0)
+
+    def said(self) -> dict[str, Fact]:
+        """Every fact of the log by id, once it is found whole; where the run lies is no part of what it said."""
         with open_recording(self.folder) as recording:
             assert recording.verify() == []
-            return {(fact.id, type(fact).__name__) for _, _, fact in recording.facts()}
+            facts = [fact for _, _, fact in recording.facts()]
+        plain = [msgspec.structs.replace(fact, store="", config={}) if isinstance(fact, RunStarted) else fact for fact in facts]
+        return {fact.id: fact for fact in plain}
+
+
+def differences(one: Mapping[str, Fact], other: Mapping[str, Fact]) -> list[str]:
+    """What two runs said differently, a line each: facts that only one of them has, and facts whose content differs."""
+    lines = []
+    for sign, facts, others in (("only in the first", one, other), ("only in the second", other, one)):
+        lines += [f"{sign}: {type(fact).__name__} {fact.lineage}" for name, fact in facts.items() if name not in others]
+    for name in one.keys() & other.keys():
+        if encode(one[name]) != encode(other[name]):
+            lines.append(f"not the same: {one[name]} and {other[name]}")
+    return lines
 
 
 def command_line(entry: Path) -> list[str]:

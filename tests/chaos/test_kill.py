@@ -1,42 +1,74 @@
-"""SIGKILL at any time: the run ends with the same facts, by id, as if nothing had happened. Real processes, real sockets."""
+"""SIGKILL at any time: the run ends with the same facts, byte for byte, as if nothing had happened. Real processes."""
 
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
-from tests.chaos.run_process import SERVICES, RunProcess, alive
+from shared.messages import CandidateNominated, Fact, PolicyTrained, SampleCompleted, SampleRequested, StepClosed
+from tests.chaos.run_process import SERVICES, RunProcess, alive, differences
 
 pytestmark = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
-def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> set[tuple[str, str]]:
+def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Fact]:
     """The facts of a run that nobody disturbs."""
     with RunProcess(tmp_path_factory.mktemp("calm") / "run") as run:
         assert run.end() == 0, run.output()
         assert not run.services()
-        return run.facts()
+        return run.said()
 
 
-def test_every_service_is_killed_once_and_the_facts_are_the_same(undisturbed: set[tuple[str, str]], tmp_path: Path) -> None:
+def kill(run: RunProcess, service: str) -> None:
+    """Kills a service and waits for the next one of its name."""
+    before = run.services()[service]
+    os.kill(before, signal.SIGKILL)
+    run.wait_for(lambda: run.services().get(service, before) != before, f"a new {service}")
+
+
+def kill_while(run: RunProcess, service: str, busy: Callable[[], bool]) -> None:
+    """Kills a service in the midst of something: that is still so once it is dead."""
+    for _ in range(4):
+        run.wait_for(busy, f"work for {service}")
+        kill(run, service)
+        if busy():
+            return
+    raise AssertionError(f"{service} was never caught in the midst of its work")
+
+
+def test_every_service_is_killed_once_and_the_facts_are_the_same(undisturbed: dict[str, Fact], tmp_path: Path) -> None:
     """Broker, inference and the seven roles die one by one in mid-work; each comes back, nothing is lost or said twice."""
     with RunProcess(tmp_path / "run") as run:
         run.wait_for(lambda: run.head() > 60, "facts beyond the seeds")
         for service in SERVICES:
-            before, head = run.services()[service], run.head()
-            os.kill(before, signal.SIGKILL)
-            run.wait_for(lambda s=service, b=before: run.services().get(s, b) != b, f"a new {service}")  # type: ignore[misc]
+            head = run.head()
+            kill(run, service)
             run.wait_for(lambda h=head: run.head() > h + 10, f"news after the death of {service}")  # type: ignore[misc]
         assert run.end() == 0, run.output()
-        facts = run.facts()
-    assert facts - undisturbed == set()
-    assert undisturbed - facts == set()
+        assert differences(undisturbed, run.said()) == []
 
 
-def test_the_console_is_killed_and_the_run_is_resumed(undisturbed: set[tuple[str, str]], tmp_path: Path) -> None:
+def test_death_in_the_midst_of_training_sampling_and_testing_changes_nothing(
+    undisturbed: dict[str, Fact], tmp_path: Path
+) -> None:
+    """The Learner dies while it trains, first with a fresh and then with a carried-on optimizer, inference while it samples,
+    the gate while it tests: the policies and all else come out the same, bit for bit."""
+    with RunProcess(tmp_path / "run") as run:
+        run.wait_for(lambda: run.head() > 60, "facts beyond the seeds")
+        kill_while(run, "inference", lambda: run.count(SampleRequested) > run.count(SampleCompleted))
+        for step in (1, 2):
+            kill_while(run, "learner", lambda s=step: run.count(StepClosed) >= s > run.count(PolicyTrained))  # type: ignore[misc]
+        run.wait_for(lambda: run.count(CandidateNominated) > 0, "a candidate")
+        kill(run, "gate")
+        assert run.end() == 0, run.output()
+        assert differences(undisturbed, run.said()) == []
+
+
+def test_the_console_is_killed_and_the_run_is_resumed(undisturbed: dict[str, Fact], tmp_path: Path) -> None:
     """No process outlives the console, and --resume goes on to the same end."""
     with RunProcess(tmp_path / "run") as run:
         run.wait_for(lambda: run.head() > 300, "facts of the first steps")
@@ -48,4 +80,4 @@ def test_the_console_is_killed_and_the_run_is_resumed(undisturbed: set[tuple[str
             time.sleep(0.1)
     with RunProcess(tmp_path / "run", "--resume") as resumed:
         assert resumed.end() == 0, resumed.output()
-        assert resumed.facts() == undisturbed
+        assert differences(undisturbed, resumed.said()) == []

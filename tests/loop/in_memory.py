@@ -18,7 +18,6 @@ from services.verifier.service import build as verifier
 from shared.bus.inprocess import InProcessBus
 from shared.domains import load_domain
 from shared.engine.durable import DurableEngine
-from shared.eventlog.port import Journal
 from shared.flow import FLOW
 from shared.messages import Fact, Role, RunStarted, TaskSeeded, digest, named
 from shared.runtime import Runtime, Service
@@ -48,29 +47,34 @@ async def start(bus: InProcessBus, folder: Path, model: Path, config: Mapping[st
     return run
 
 
-async def run_roles(bus: InProcessBus, run: RunStarted, until: type[Fact], count: int, roles: set[Role] | None = None) -> None:
-    """Runs the roles until `count` facts of a type are in the log."""
+async def serve_role(bus: InProcessBus, role: Role, run: RunStarted) -> None:
+    """One role until it is cancelled, put together as its process does it."""
+    engine = DurableEngine(bus, role)
+    service = BUILDERS[role](run, engine)
+    speaks = FLOW[role].speaks
+    listeners = (engine.observe,) if speaks else ()
+    try:
+        await Runtime(role, service, bus, listeners=listeners, wants=engine.types if speaks else frozenset()).run()
+    finally:
+        getattr(service, "close", lambda: None)()
+
+
+async def said_so_often(bus: InProcessBus, kind: type[Fact], count: int) -> None:
+    """Waits until `count` facts of a type are in the log."""
+    seen = after = 0
+    while seen < count:
+        page = await bus.read(after, [kind])
+        seen, after = seen + len(page.facts), page.upto
+        await bus.news(after, 0.5)
+
+
+async def run_roles(bus: InProcessBus, run: RunStarted, until: type[Fact], count: int) -> None:
+    """Runs all roles until `count` facts of a type are in the log."""
     async with asyncio.TaskGroup() as group:
-        services: list[Service] = []
-        tasks = []
-        for role, build in BUILDERS.items():
-            if roles is not None and role not in roles:
-                continue
-            engine = DurableEngine(bus, role)
-            services.append(build(run, engine))
-            speaks = FLOW[role].speaks
-            listeners = (engine.observe,) if speaks else ()
-            runtime = Runtime(role, services[-1], bus, listeners=listeners, wants=engine.types if speaks else frozenset())
-            tasks.append(group.create_task(runtime.run()))
-        seen = after = 0
-        while seen < count:
-            page = await bus.read(after, [until])
-            seen, after = seen + len(page.facts), page.upto
-            await bus.news(after, 0.5)
+        tasks = [group.create_task(serve_role(bus, role, run)) for role in BUILDERS]
+        await said_so_often(bus, until, count)
         for task in tasks:
             task.cancel()
-    for service in services:
-        getattr(service, "close", lambda: None)()
 
 
 async def facts_of(journal_bus: InProcessBus) -> list[Fact]:
@@ -83,8 +87,3 @@ async def facts_of(journal_bus: InProcessBus) -> list[Fact]:
         if page.upto == after:
             return facts
         after = page.upto
-
-
-def memory_bus(journal: Journal) -> InProcessBus:
-    """A bus over a journal."""
-    return InProcessBus(journal)
