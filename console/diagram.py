@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from shared.errors import BadInput
-from shared.flow import EXPERIENCE, FLOW
+from shared.flow import EXPERIENCE, FLOW, UPKEEP
 from shared.messages import FACT_TYPES, Fact, Role, TaskSeeded, WorkFailed
 
 UNDRAWN: frozenset[type[Fact]] = frozenset({TaskSeeded, WorkFailed})
@@ -31,7 +31,7 @@ def names(facts: Iterable[type[Fact]]) -> tuple[str, ...]:
     return tuple(fact.__name__ for fact in FACT_TYPES if fact in wanted)
 
 
-ASKED = names(FLOW[Role.INFERENCE].takes)
+ASKED = names(FLOW[Role.INFERENCE].takes - FLOW[Role.INFERENCE].gives)
 ANSWERED = names(FLOW[Role.INFERENCE].gives)
 
 
@@ -81,8 +81,9 @@ def table() -> str:
             *lines,
             "",
             f"Beyond its row, each role that speaks to the model ({speakers}) gives {', '.join(ASKED)} and takes",
-            f"{' or '.join(ANSWERED)}, and every role gives {WorkFailed.__name__} when it has to give up on a fact. The",
-            f"diagram leaves out {', '.join(names(UNDRAWN))} and what a role folds of its own facts.",
+            f"{' or '.join(ANSWERED)}, and every role gives {WorkFailed.__name__} when it has to give up on a fact.",
+            f"{' and '.join(names(UPKEEP))} tell which processes share a role's work. The diagram leaves out",
+            f"{', '.join(names(UNDRAWN))} and what a role folds of its own facts.",
         ]
     )
 

@@ -1,8 +1,9 @@
 """The system on one screen: who takes which facts, and who gives them.
 
 The runtime subscribes from this table, the README's diagram is drawn from it, and tests hold every handler's signature to it.
-Every role may also give `WorkFailed` (the runtime does it), and roles that speak to the model give `SampleRequested` and take
-`SampleCompleted` and `SampleFailed` through their engine.
+Every role may also give `WorkFailed` and `ReplicaJoined` (the runtime does it), the bus gives `ReplicaLeft`, and roles that
+speak to the model give `SampleRequested` and take `SampleCompleted` and `SampleFailed` through their engine. `author` tells who
+gave a fact.
 """
 
 from __future__ import annotations
@@ -26,6 +27,8 @@ from shared.messages import (
     PolicyCommitted,
     PolicyRolledBack,
     PolicyTrained,
+    ReplicaJoined,
+    ReplicaLeft,
     Role,
     RunEnded,
     RunStarted,
@@ -33,6 +36,7 @@ from shared.messages import (
     SampleFailed,
     SampleRequested,
     StepClosed,
+    StepExpired,
     StepOpened,
     TaskAccepted,
     TaskAssigned,
@@ -93,9 +97,9 @@ FLOW: dict[Role, Port] = {
     Role.LEARNER: port(
         takes={
             RunStarted, StepOpened, SampleCompleted, TaskProposed, TaskJudged, PlanProposed, ExperienceRecorded,
-            ExperienceDropped, PolicyTrained, CandidateJudged, PolicyCommitted, PolicyRolledBack, WorkFailed,
+            ExperienceDropped, StepExpired, PolicyTrained, CandidateJudged, PolicyCommitted, PolicyRolledBack, WorkFailed,
         },
-        gives={StepOpened, StepClosed, PolicyTrained, CandidateNominated, TrainingEnded},
+        gives={StepOpened, StepExpired, StepClosed, PolicyTrained, CandidateNominated, TrainingEnded},
     ),
     Role.GATE: port(
         takes={CandidateNominated, AnswerGraded, TrainingEnded, WorkFailed},
@@ -104,9 +108,41 @@ FLOW: dict[Role, Port] = {
             EvaluationCompleted,
         },
     ),
-    Role.INFERENCE: port(takes={SampleRequested}, gives={SampleCompleted, SampleFailed}),
+    Role.INFERENCE: port(
+        takes={SampleRequested, SampleCompleted, SampleFailed},
+        gives={SampleCompleted, SampleFailed},
+    ),
     Role.CONSOLE: port(
         takes={EvaluationCompleted, WorkFailed},
         gives={RunStarted, TaskSeeded, RunEnded},
     ),
 }  # fmt: skip
+
+TIMERS: frozenset[type[Fact]] = frozenset({StepExpired})
+"""Facts that a clock gave rise to: a re-run does not make them anew, it takes the recording's word for the time."""
+
+UPKEEP: frozenset[type[Fact]] = frozenset({ReplicaJoined, ReplicaLeft})
+"""Facts about processes, not about the run: two runs that say the same may differ in them."""
+
+
+def author(fact: Fact) -> Role:
+    """Who gave the fact. Facts that several roles give name their giver in a field ``role``."""
+    if isinstance(fact, ReplicaLeft):
+        return Role.BUS
+    only = _ONLY_GIVER.get(type(fact))
+    if only is not None:
+        return only
+    role = getattr(fact, "role", None)
+    assert isinstance(role, Role), f"{type(fact).__name__} has several givers and no field `role`"
+    return role
+
+
+def _only_givers() -> dict[type[Fact], Role]:
+    givers: dict[type[Fact], list[Role]] = {}
+    for role, row in FLOW.items():
+        for fact_type in row.gives:
+            givers.setdefault(fact_type, []).append(role)
+    return {fact_type: roles[0] for fact_type, roles in givers.items() if len(roles) == 1}
+
+
+_ONLY_GIVER = _only_givers()

@@ -31,6 +31,7 @@ class Role(StrEnum):
     GATE = "gate"
     INFERENCE = "inference"
     CONSOLE = "console"
+    BUS = "bus"
 
 
 class Verdict(StrEnum):
@@ -352,6 +353,15 @@ class ExperienceDropped(Fact, frozen=True):
 # ------------------------------------------------------------------------ facts: learning, and the gate's test of a candidate
 
 
+class StepExpired(Fact, frozen=True):
+    """The Learner's deadline for a step passed before all its experiences came. The step ends here, in the order of the log,
+    and not where a clock stood: whatever comes later is not part of it, also when the step is done again."""
+
+    step: int
+    missing: str
+    """What was still waited for, in words."""
+
+
 class StepClosed(Fact, frozen=True):
     """All experiences of a step are in, or its deadline passed."""
 
@@ -518,12 +528,30 @@ class WorkFailed(Fact, frozen=True):
     reason: str
 
 
+class ReplicaJoined(Fact, frozen=True):
+    """A process began to share a role's work. Work that the log takes from here on is shared among all who are there."""
+
+    role: Role
+    replica: str
+    """The process's own name, the same after a restart, such as ``solver`` or ``solver-2``."""
+
+
+class ReplicaLeft(Fact, frozen=True):
+    """A process was not heard of for too long; the others take over what it had not finished. Given by the bus."""
+
+    role: Role
+    replica: str
+    handled: int
+    """Its cursor: all of its work up to this sequence number is done."""
+    reason: str
+
+
 FACT_TYPES: tuple[type[Fact], ...] = (
     RunStarted, TaskSeeded, StepOpened, TaskProposed, TaskMalformed, TaskChecked, TaskJudged, TaskAccepted, TaskRefused,
     TaskAssigned, PlanProposed, PlanMalformed, PlanJudged, TrialRequested, AnswerProposed, AnswerGraded, ExperienceRecorded,
-    ExperienceDropped, StepClosed, PolicyTrained, CandidateNominated, InstanceDrawn, PairEvaluated, WealthUpdated,
+    ExperienceDropped, StepExpired, StepClosed, PolicyTrained, CandidateNominated, InstanceDrawn, PairEvaluated, WealthUpdated,
     CandidateJudged, PolicyCommitted, PolicyRolledBack, TrainingEnded, EvaluationCompleted, RunEnded, SampleRequested,
-    SampleCompleted, SampleFailed, WorkFailed,
+    SampleCompleted, SampleFailed, WorkFailed, ReplicaJoined, ReplicaLeft,
 )  # fmt: skip
 """The union, in the order of a run's life. A new fact is one class above and one entry here."""
 

@@ -2,8 +2,9 @@
 
 Takes `RunStarted` (opens step 1) and `StepOpened` (gathers, trains, opens the next). To gather, it watches `TaskProposed`,
 `TaskJudged` and `PlanProposed` (what will be owed), `ExperienceRecorded`, `ExperienceDropped` and `WorkFailed` (what came of
-it) and `SampleCompleted` (the tokens). Gives `StepClosed`, then `PolicyTrained`; every few steps and after the last one
-`CandidateNominated`, whose `CandidateJudged` it waits for; then the next `StepOpened`, or `TrainingEnded` with the reason.
+it) and `SampleCompleted` (the tokens). When the deadline passes first it gives `StepExpired`, and the step ends where that
+stands in the log. Gives `StepClosed`, then `PolicyTrained`; every few steps and after the last one `CandidateNominated`, whose
+`CandidateJudged` it waits for; then the next `StepOpened`, or `TrainingEnded` with the reason.
 
 Remembers the current step's ledger and tokens, and which policy is trained, committed (`PolicyCommitted`) or refused. After a
 `PolicyRolledBack` it goes on from the committed policy with a fresh optimizer; after any other verdict from its own.

@@ -47,6 +47,11 @@ class History:
             if isinstance(fact, PolicyCommitted):
                 self.committed = fact.policy
 
+    @property
+    def policies(self) -> set[str]:
+        """Every policy that was trained so far."""
+        return {fact.policy for fact in self.trained.values()}
+
     def settled(self, step: int) -> bool:
         """Whether the candidate of that step is judged and what the verdict asks for has happened."""
         judged = self._judged.get(step)

@@ -10,7 +10,8 @@ story unfolds:
 
 An experience that was recorded or dropped has arrived. A unit whose work failed is over: all of it leaves the batch. A Solver
 group that lacks a member through a fault of ours leaves the batch as a whole, because what is left of it would be a biased
-sample of how well the task goes. A step freezes at the fact that completes it, so that its batch depends on the log alone.
+sample of how well the task goes. A step freezes at the fact that completes it, or at its `StepExpired`, so that its batch
+depends on the log alone.
 """
 
 from __future__ import annotations
@@ -26,6 +27,7 @@ from shared.messages import (
     ExperienceRecorded,
     PlanProposed,
     Role,
+    StepExpired,
     StepOpened,
     TaskJudged,
     TaskProposed,
@@ -38,7 +40,9 @@ _ELSEWHERE = (Role.LEARNER, Role.GATE, Role.CONSOLE)
 """Roles whose failed work is none of a unit's."""
 
 Arrival = ExperienceRecorded | ExperienceDropped
-LedgerFact = StepOpened | TaskProposed | TaskJudged | PlanProposed | ExperienceRecorded | ExperienceDropped | WorkFailed
+LedgerFact = (
+    StepOpened | TaskProposed | TaskJudged | PlanProposed | ExperienceRecorded | ExperienceDropped | StepExpired | WorkFailed
+)
 
 
 class Expectations(NamedTuple):
@@ -70,6 +74,10 @@ class Ledger:
         """Takes one fact. Facts of unknown, earlier or frozen steps change nothing."""
         if isinstance(fact, StepOpened):
             self._steps = {fact.step: _Step(fact, self._expectations.rules.solve_attempts)}
+            return
+        if isinstance(fact, StepExpired):
+            if fact.step in self._steps:
+                self._steps[fact.step].frozen = True
             return
         match = _LINEAGE.match(fact.lineage)
         step = self._steps.get(int(match["step"])) if match else None
@@ -108,7 +116,7 @@ class Ledger:
                 yield unit
 
     def complete(self, step: int) -> bool:
-        """Whether nothing more is waited for (also when the step was closed early)."""
+        """Whether nothing more is waited for: all came, or the step expired."""
         return step in self._steps and self._steps[step].frozen
 
     def missing(self, step: int) -> str:
@@ -121,6 +129,5 @@ class Ledger:
         )
 
     def close(self, step: int) -> StepOutcome:
-        """Freezes the step, complete or not, and says what came of it. Asking again gives the same."""
-        self._steps[step].frozen = True
+        """What came of a frozen step. Asking again gives the same."""
         return StepOutcome.of(self._steps[step].units.values())

@@ -30,6 +30,7 @@ from shared.messages import (
     RunStarted,
     SampleCompleted,
     StepClosed,
+    StepExpired,
     StepOpened,
     TaskJudged,
     TaskProposed,
@@ -44,12 +45,12 @@ log = structlog.get_logger()
 
 Observed = (
     StepOpened | SampleCompleted | TaskProposed | TaskJudged | PlanProposed | ExperienceRecorded | ExperienceDropped
-    | PolicyTrained | CandidateJudged | PolicyCommitted | PolicyRolledBack | WorkFailed
+    | StepExpired | PolicyTrained | CandidateJudged | PolicyCommitted | PolicyRolledBack | WorkFailed
 )  # fmt: skip
 FAULT = "stopped on a fault: "
 """How the reason of a `TrainingEnded` begins that is not the planned end."""
 
-Given = StepOpened | StepClosed | PolicyTrained | CandidateNominated | TrainingEnded
+Given = StepOpened | StepExpired | StepClosed | PolicyTrained | CandidateNominated | TrainingEnded
 
 
 class LearnerService:
@@ -88,7 +89,10 @@ class LearnerService:
 
     async def _step(self, opened: StepOpened) -> AsyncIterator[Given]:
         step = opened.step
-        outcome = await self._gathered(step)
+        if not await self._completed_in_time(step):
+            yield StepExpired(step=step, missing=self._ledger.missing(step))
+            await self._until(lambda: self._ledger.complete(step))
+        outcome = self._ledger.close(step)
         yield StepClosed(
             step=step,
             recorded=outcome.recorded,
@@ -113,13 +117,14 @@ class LearnerService:
             working = self._history.rolled_back(step) or working
         yield self._next(step, working)
 
-    async def _gathered(self, step: int) -> StepOutcome:
+    async def _completed_in_time(self, step: int) -> bool:
         try:
             async with asyncio.timeout(self._config.step_deadline_s):
                 await self._until(lambda: self._ledger.complete(step))
         except TimeoutError:
-            log.warning("step closed at its deadline", step=step, missing=self._ledger.missing(step))
-        return self._ledger.close(step)
+            log.warning("step has reached its deadline", step=step, missing=self._ledger.missing(step))
+            return False
+        return True
 
     async def _until(self, reached: Callable[[], bool]) -> None:
         while not reached():
@@ -131,7 +136,7 @@ class LearnerService:
         fresh = opened.step == 1 or self._history.rolled_back(opened.step - 1) is not None
         made = await asyncio.to_thread(self._workshop.make, opened, sequences, fresh=fresh)
         keep = self._history.worth_keeping(self._config.keep_policies) | {opened.policy, made.policy}
-        await asyncio.to_thread(self._workshop.tidy, keep)
+        await asyncio.to_thread(self._workshop.tidy, keep, self._history.policies)
         metrics = made.metrics | {"fault_share": outcome.fault_share, "unreadable": float(outcome.unreadable.total())}
         return PolicyTrained(step=opened.step, policy=made.policy, parent=opened.policy, metrics=metrics)
 

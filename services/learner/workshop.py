@@ -73,9 +73,12 @@ class Workshop:
             self._at = (opened.step, policy)
             return Made(policy, metrics)
 
-    def tidy(self, keep: AbstractSet[str]) -> None:
-        """Removes all other policies, and optimizer states that no step will go on from."""
-        self._store.prune(keep)
+    def tidy(self, keep: AbstractSet[str], known: AbstractSet[str]) -> None:
+        """Removes all other `known` policies, and optimizer states that no step will go on from.
+
+        A policy that is not known may be newer than all that are: this Learner may have been frozen while another went on.
+        """
+        self._store.prune(keep, among=known)
         files = sorted(self._optimizers.glob("s*.pt"), key=_step_of)
         last = {_step_of(file) for file in files}
         for file in files:

@@ -9,6 +9,7 @@ from shared.messages import (
     Key,
     PlanProposed,
     Role,
+    StepExpired,
     StepOpened,
     Task,
     TaskJudged,
@@ -46,6 +47,11 @@ def judged(unit: str, quality: float | None = 1.0, usable: bool = True, duplicat
 def planned(unit: str) -> PlanProposed:
     """The Planner's plan of a unit."""
     return PlanProposed(step=1, slot=0, policy="p0", task=TASK, plan="add", sample="x", format=1.0, lineage=unit)
+
+
+def expired(step: int = 1) -> StepExpired:
+    """The deadline of a step."""
+    return named(StepExpired(step=step, missing="something", lineage=f"s{step}"), f"deadline of step {step}")
 
 
 def earned(unit: str, role: Role, sample: str = "", reward: float = 1.0, step: int = 1) -> ExperienceRecorded:

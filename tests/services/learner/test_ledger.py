@@ -8,7 +8,7 @@ import pytest
 
 from services.learner.ledger import Expectations, Ledger, LedgerFact
 from shared.messages import Role
-from tests.services.learner.story import EXPECTED, dropped, earned, failed, judged, opened, planned, proposed
+from tests.services.learner.story import EXPECTED, dropped, earned, expired, failed, judged, opened, planned, proposed
 
 C0, A0, A1 = "s1.c0", "s1.a0", "s1.a1"
 
@@ -132,8 +132,9 @@ def test_failures_elsewhere_leave_the_step_alone(fact: LedgerFact) -> None:
 
 
 def test_deadline_counts_what_is_missing_as_lost() -> None:
-    """A step closed early is not complete, and a Solver group that lacks a member leaves."""
-    ledger = ledger_of(opened(assignments=1), earned(A0, Role.PLANNER), earned(A0, Role.SOLVER))
+    """An expired step is not complete, and a Solver group that lacks a member leaves."""
+    ledger = ledger_of(opened(assignments=1), earned(A0, Role.PLANNER), earned(A0, Role.SOLVER), expired())
+    assert ledger.complete(1)
     outcome = ledger.close(1)
     assert not outcome.complete
     assert outcome.recorded == {"planner": 1}
@@ -142,7 +143,7 @@ def test_deadline_counts_what_is_missing_as_lost() -> None:
 
 
 def test_late_facts_change_nothing() -> None:
-    """A step freezes when it completes or is closed; a new step forgets it."""
+    """A step freezes when it completes; a new step forgets it."""
     ledger = ledger_of(opened(assignments=1), *assignment(A0)[1:], planned(A0))
     before = ledger.close(1)
     for fact in (earned(A0, Role.SOLVER, "late"), failed(A0)):
@@ -151,6 +152,24 @@ def test_late_facts_change_nothing() -> None:
     ledger.fold(opened(assignments=1, step=2))
     assert not ledger.complete(1)
     assert ledger.missing(2) == "a0 lacks 1 planner, 2 solver"
+
+
+def test_what_comes_after_the_deadline_is_not_of_the_step() -> None:
+    """A step ends where its `StepExpired` stands in the log; the deadline of another step is none of its business."""
+    ledger = ledger_of(opened(assignments=1), earned(A0, Role.PLANNER), expired(step=2))
+    assert not ledger.complete(1)
+    ledger.fold(expired())
+    before = ledger.close(1)
+    for fact in (*assignment(A0), failed(A0)):
+        ledger.fold(fact)
+    assert ledger.close(1) == before
+    assert before.recorded == {"planner": 1}
+
+
+def test_a_deadline_after_completion_changes_nothing() -> None:
+    """The last experience may come into the log just before the deadline: then the step is complete after all."""
+    ledger = ledger_of(opened(assignments=1), planned(A0), *assignment(A0)[1:], expired())
+    assert ledger.close(1).complete
 
 
 def test_step_without_units_is_complete() -> None:

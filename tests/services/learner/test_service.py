@@ -22,6 +22,7 @@ from shared.messages import (
     RunStarted,
     SampleCompleted,
     StepClosed,
+    StepExpired,
     StepOpened,
     TrainingEnded,
     named,
@@ -153,6 +154,30 @@ async def test_deadline_closes_a_step_that_lacks_experiences(tmp_path: Path) -> 
     assert not closed.complete
     assert (closed.recorded, closed.dropped) == ({"planner": 2, "solver": 2}, {"solver": 2})
     assert run.of(PolicyTrained)[0].metrics == {"sequences": 4.0, "fault_share": pytest.approx(1 / 3), "unreadable": 0.0}
+
+
+def tardy(fact: Fact) -> Iterator[Fact]:
+    """A cast whose last experience of every step comes only after the deadline."""
+    if isinstance(fact, StepOpened):
+        yield from list(answers(fact))[:-1]
+    elif isinstance(fact, StepExpired):
+        yield list(answers(StepOpened(step=fact.step, policy="", num_challenges=0, num_assignments=2)))[-1]
+    elif isinstance(fact, CandidateNominated):
+        yield from cast()(fact)
+
+
+@pytest.mark.parametrize("kill_at", [StepExpired, StepClosed, PolicyTrained])
+async def test_an_expired_step_that_is_done_again_comes_to_the_same_facts(tmp_path: Path, kill_at: type[Fact]) -> None:
+    """What came after the deadline is in the log when the killed Learner starts anew, and still is no part of the step."""
+    knobs = {"steps": 2, "step_deadline_s": 0.1, "max_fault_share": 0.5}
+    undisturbed, killed = stage(tmp_path / "a", tardy, **knobs), stage(tmp_path / "b", tardy, **knobs)
+    await undisturbed.play()
+    await killed.play(kill_at=kill_at, kill_in=2)
+    await killed.play()
+    assert [fact.missing for fact in killed.of(StepExpired)] == ["a1 lacks 1 solver"] * 2
+    assert [fact.complete for fact in killed.of(StepClosed)] == [False, False]
+    theirs, ours = ({fact.id: fact for fact in run.log if fact is not run.run} for run in (undisturbed, killed))
+    assert theirs == ours
 
 
 async def test_too_many_faults_end_training_with_the_reason(tmp_path: Path) -> None:
