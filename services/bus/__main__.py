@@ -11,7 +11,10 @@ import sys
 from pathlib import Path
 
 from shared.bus.address import parse_address
+from shared.bus.attendance import LEAVE_S
 from shared.bus.broker import Broker
+from shared.bus.keys import KEYS_VARIABLE, broker_keys
+from shared.bus.server import Later, Refusals, Server
 from shared.errors import BadInput
 from shared.eventlog.port import JournalFault
 from shared.eventlog.sqlite import SqliteJournal
@@ -23,19 +26,25 @@ def complain(line: str) -> None:
     print(f"bus: {line}", file=sys.stderr, flush=True)
 
 
-def serve(address: str, log: Path) -> None:
+def serve(address: str, log: Path, keys: Path | None, leave_s: float) -> None:
     """Opens log and sockets, serves until a signal, closes both. Raises `BadInput` or `JournalFault`."""
     place = parse_address(address)
+    ring = broker_keys(place, keys)
     journal = SqliteJournal(log)
     try:
-        broker = Broker(journal, place, complain)
+        refusals = Refusals(complain)
+        later = Later()
+        broker = Broker(journal, refusals, later, leave_s=leave_s)
+        server = Server(broker, place, refusals, keys=ring, later=later)
         try:
             for number in (signal.SIGTERM, signal.SIGINT):
-                signal.signal(number, lambda *_: broker.stop())
+                signal.signal(number, lambda *_: server.stop())
             print(f"ready {address}", flush=True)
-            broker.run()
+            server.run()
         finally:
             broker.close()
+            server.close()
+            later.close()
     finally:
         journal.close()
 
@@ -43,12 +52,16 @@ def serve(address: str, log: Path) -> None:
 def main() -> int:
     """The process's exit code."""
     parser = argparse.ArgumentParser(prog="python -m services.bus", description="The broker: numbers, journals, then tells.")
-    parser.add_argument("--bus", required=True, metavar="ADDRESS", help="ipc:///absolute/path or tcp://127.0.0.1:PORT")
+    parser.add_argument("--bus", required=True, metavar="ADDRESS", help="ipc:///absolute/path or tcp://HOST:PORT")
     parser.add_argument("--log", required=True, metavar="FILE", type=Path, help="the log, made when it is missing")
+    keys_help = f"the broker's keys, as `sagepace keys` makes them; needed where other hosts can come in [{KEYS_VARIABLE}]"
+    parser.add_argument("--keys", metavar="DIR", type=Path, help=keys_help)
+    leave_help = "others take over the work of a process that was not heard of for so long [%(default)g]"
+    parser.add_argument("--leave", metavar="SECONDS", type=float, default=LEAVE_S, help=leave_help)
     options = parser.parse_args()
     follow_parent()
     try:
-        serve(options.bus, options.log)
+        serve(options.bus, options.log, options.keys, options.leave)
     except BadInput as error:
         complain(str(error))
         return 2

@@ -1,6 +1,8 @@
 """Where a bus is: its address as users write it, the two sockets that stands for, and the address that belongs to a run.
 
 ``ipc:///dir/bus`` is the sockets ``/dir/bus.req`` and ``/dir/bus.news``; ``tcp://127.0.0.1:5550`` is the ports 5550 and 5551.
+A TCP address is a name, an IPv4 number, or an IPv6 number in brackets; ``*`` and ``0.0.0.0`` are for listening everywhere.
+Whatever other hosts can reach needs keys: see `shared.bus.keys`.
 """
 
 from __future__ import annotations
@@ -8,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import ipaddress
 import os
+import re
 import tempfile
 from pathlib import Path
 from typing import NamedTuple
@@ -17,6 +20,9 @@ from shared.errors import BadInput
 IPC_PATH_MAX = 103
 """Bytes in a socket's path that every system takes (Linux would take 107)."""
 _LONGEST_SUFFIX = len(".news")
+_NAME = re.compile(r"[A-Za-z0-9_]([A-Za-z0-9_.-]*[A-Za-z0-9_])?")
+"""A host's name, more or less."""
+_FORMS = "tcp://HOST:PORT with a name, an IPv4 number or an [IPv6] number, and a port from 1 to 65534"
 
 
 class Address(NamedTuple):
@@ -30,10 +36,24 @@ class Address(NamedTuple):
     """Where the broker rings when the log has grown."""
     path: Path | None
     """For ipc, the path that both sockets' names begin with; None for TCP."""
+    host: str = ""
+    """For TCP, the name or number without brackets."""
+
+    @property
+    def private(self) -> bool:
+        """Only this machine can reach it: keys are not needed. A name may lead anywhere, but for ``localhost``."""
+        number = _number(self.host)
+        return self.path is not None or (number is not None and number.is_loopback)
+
+    @property
+    def everywhere(self) -> bool:
+        """It stands for all networks of this machine: one can listen there, and not connect to it."""
+        number = _number(self.host)
+        return number is not None and number.is_unspecified
 
 
 def parse_address(text: str) -> Address:
-    """The sockets that `text` stands for. Raises `BadInput` when it is no address of a bus on this machine."""
+    """The sockets that `text` stands for. Raises `BadInput` when it is no address of a bus."""
     scheme, _, rest = text.partition("://")
     if scheme == "ipc":
         return _ipc(text, rest)
@@ -64,18 +84,27 @@ def _ipc(text: str, rest: str) -> Address:
 
 def _tcp(text: str, rest: str) -> Address:
     host, _, port = rest.rpartition(":")
-    if not host or not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65534:
-        raise BadInput(f"bus address {text!r}: a TCP address is tcp://127.0.0.1:PORT with a port from 1 to 65534")
+    if not port.isascii() or not port.isdigit() or not 1 <= int(port) <= 65534:
+        raise BadInput(f"bus address {text!r}: a TCP address is {_FORMS}")
+    host = {"localhost": "127.0.0.1", "*": "0.0.0.0"}.get(host, host)
+    bracketed = host.startswith("[") and host.endswith("]")
+    bare = host[1:-1] if bracketed else host
+    number = _number(bare)
+    if bracketed != isinstance(number, ipaddress.IPv6Address) or (number is None and not _is_name(bare)):
+        raise BadInput(f"bus address {text!r}: a TCP address is {_FORMS}")
+    return Address(text, f"tcp://{host}:{int(port)}", f"tcp://{host}:{int(port) + 1}", None, bare)
+
+
+def _number(host: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
     try:
-        local = ipaddress.IPv4Address("127.0.0.1" if host == "localhost" else host)
+        return ipaddress.ip_address(host)
     except ValueError:
-        local = None
-    if local is None or not local.is_loopback:
-        raise BadInput(
-            f"bus address {text!r}: only loopback (127.0.0.1) is allowed: on other addresses the bus needs CURVE keys, "
-            "which this version does not have; use tcp://127.0.0.1:PORT"
-        )
-    return Address(text, f"tcp://{local}:{int(port)}", f"tcp://{local}:{int(port) + 1}", None)
+        return None
+
+
+def _is_name(host: str) -> bool:
+    """Whether this can be a host's name; digits and dots alone are a number with a mistake in it."""
+    return len(host) <= 253 and _NAME.fullmatch(host) is not None and not re.fullmatch(r"[0-9.]+", host)
 
 
 def _fits(path: Path) -> bool:

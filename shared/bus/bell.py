@@ -12,7 +12,7 @@ class Bell:
 
     def __init__(self, head: int = 0) -> None:
         self.head = head
-        self._closed = False
+        self._ended: BusClosed | None = None
         self._rung = asyncio.Event()
 
     def ring(self, head: int) -> None:
@@ -21,9 +21,9 @@ class Bell:
             self.head = head
             self._wake()
 
-    def close(self) -> None:
-        """Nobody will ring any more; whoever waits gets `BusClosed`."""
-        self._closed = True
+    def close(self, why: BusClosed) -> None:
+        """Nobody will ring any more; whoever waits gets `why`."""
+        self._ended = why
         self._wake()
 
     async def heard(self, after: int, timeout_s: float) -> bool:
@@ -31,8 +31,8 @@ class Bell:
         try:
             async with asyncio.timeout(timeout_s):
                 while self.head <= after:
-                    if self._closed:
-                        raise BusClosed("this bus was closed while somebody waited for news")
+                    if self._ended is not None:
+                        raise self._ended
                     await self._rung.wait()
         except TimeoutError:
             return self.head > after

@@ -1,193 +1,228 @@
-"""The broker: the one process that numbers, journals and only then tells. Plain synchronous ZeroMQ, two sockets.
+"""The desk of a live run: the one place that numbers, journals and only then tells.
 
-* A ROUTER answers requests. It drains whatever waits (never waiting for more), writes all of it in one transaction, and only
-  then acknowledges: group commit. A reply that cannot be delivered is dropped; the client asks again.
-* A PUB rings the doorbell after each commit. It keeps only the newest message for each subscriber (CONFLATE), and that one
-  says everything. So a slow or stopped subscriber costs nothing, and nothing rests on a high-water mark.
-
-Whatever arrives, the broker goes on; only a log that cannot be written ends it (`JournalFault`).
+Whatever arrives together is written in one transaction, and only then acknowledged. Whatever arrives, the broker goes on; only
+a log that cannot be written ends it (`JournalFault`). Of its own it says one fact, `ReplicaLeft`, about members of the roster
+that have been silent for too long.
 """
 
 from __future__ import annotations
 
-import os
-from collections.abc import Callable
-from contextlib import suppress
-from typing import NamedTuple
+import time
+from collections.abc import Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 
-import zmq
-
-from shared.bus.address import Address
+from shared.bus.attendance import LEAVE_S, Attendance
+from shared.bus.server import BATCH, BATCH_BYTES, Call, Later, Refusals
 from shared.bus.wire import (
     AskCursor,
     AskHead,
+    AskPeers,
+    AskStatus,
     At,
-    BadMessage,
+    Beat,
+    Control,
     Done,
     Doorbell,
     MoveCursor,
+    Nature,
+    Peers,
     Publish,
     Read,
-    Refusal,
     Reply,
-    Request,
     Rows,
-    pack,
-    request_of,
+    Status,
 )
-from shared.errors import BadInput
-from shared.eventlog.entry import MAX_GROUP_BYTES, Entry, Refused, entries_of
-from shared.eventlog.lock import FileLock
+from shared.codec import BadFact, decode, encode
+from shared.eventlog.entry import Entry, Refused, entries_of
 from shared.eventlog.port import Journal
+from shared.messages import WIRE_VERSION, ReplicaJoined, ReplicaLeft, RunEnded, RunStarted, named
 
-BATCH = 256
-"""Requests in one transaction at most."""
-BATCH_BYTES = 16 << 20
-"""A batch takes no further request after this many bytes."""
-POLL_MS = 200
-"""How soon `stop` is noticed on a quiet bus."""
-FRAME_BYTES = MAX_GROUP_BYTES + (1 << 20)
-"""Larger frames make ZeroMQ drop the connection before they fill the memory; clients never send them."""
+_ROSTER = frozenset({ReplicaJoined.__name__, ReplicaLeft.__name__})
 
 
-class Call(NamedTuple):
-    """One request: who wants to know, under which number, and what (or why it is refused)."""
+class _Batch:
+    """What goes into the log together, and whose answers wait for that."""
 
-    peer: bytes
-    number: bytes
-    request: Request | Refusal
-    entries: list[Entry]
+    def __init__(self) -> None:
+        self.calls: list[Call] = []
+        self.entries: list[Entry] = []
+        self.moves: dict[str, int] = {}
+        self._size = 0
+
+    @property
+    def full(self) -> bool:
+        """It takes no more."""
+        return len(self.calls) >= BATCH or self._size >= BATCH_BYTES
+
+    def add(self, entries: Sequence[Entry]) -> None:
+        """Facts, at the end."""
+        self.entries += entries
+        self._size += sum(len(entry.payload) for entry in entries)
+
+    def move(self, subscriber: str, seq: int) -> None:
+        """A cursor, forward."""
+        self.moves[subscriber] = max(seq, self.moves.get(subscriber, 0))
 
 
 class Broker:
-    """Serves one journal at one address from construction to `close`."""
+    """Implements `shared.bus.server.Desk` over one journal.
 
-    def __init__(self, journal: Journal, address: Address, complain: Callable[[str], None]) -> None:
-        """Binds both sockets. `complain` gets a line for the first, second, fourth, ... refusal.
+    While one batch is being made durable, in a thread, reads are answered and the next batch gathers. Close it.
+    """
 
-        Raises `BadInput` when the address is taken or cannot be bound.
-        """
+    def __init__(self, journal: Journal, refusals: Refusals, later: Later, *, leave_s: float = LEAVE_S) -> None:
+        """A member of the roster that was not heard of for `leave_s` has left. Answers to what is written go to `later`."""
         self._journal = journal
-        self._complain = complain
-        self._refused = 0
-        self._stopping = False
-        self._lock = _claim(address)
-        self._context = zmq.Context()
-        try:
-            self._router = self._bound(zmq.ROUTER, address.requests, address)
-            self._bell = self._bound(zmq.PUB, address.news, address)
-        except BadInput:
-            self.close()
-            raise
+        self._refusals = refusals
+        self._later = later
+        self._rung = journal.head
+        self._repeated = 0
+        self._next = _Batch()
+        self._writing: tuple[_Batch, Future[None]] | None = None
+        self._thread = ThreadPoolExecutor(1, "commit")
+        self._attendance = Attendance(time.monotonic(), leave_s)
+        self._attended = 0
+        self._began = journal.head
+        self._attend(recovered=True)
 
-    def run(self) -> None:
-        """Serves until `stop`. Raises `JournalFault` when the log cannot be written; nothing unwritten was acknowledged."""
-        while not self._stopping:
-            if self._router.poll(POLL_MS):
-                self._serve(self._drained())
+    def answers(self, calls: Sequence[Call]) -> list[Reply | None]:
+        """Answers everybody but those who want something written; that is gathered, and answered when it is on disk."""
+        for call in calls:
+            if isinstance(call.request, Beat):  # before anybody is told who was heard of
+                self._attendance.beat(call.request, time.monotonic())
+        answers = [self._answer(call) for call in calls]
+        self._later.full = self._next.full
+        return answers
 
-    def stop(self) -> None:
-        """Makes `run` return after the batch at hand. May be called from a signal handler."""
-        self._stopping = True
+    def turn(self) -> None:
+        """Answers those whose facts are on disk now, says who has left, and has the next batch written."""
+        if self._writing is not None and self._writing[1].done():
+            self._settle()
+        if self._writing is None:
+            self._say_who_left()
+            if self._next.entries or self._next.moves:
+                self._write()
 
     def close(self) -> None:
-        """Closes the sockets (replies already given still leave within a second) and frees the address."""
-        self._context.destroy(linger=1000)
-        if self._lock:
-            self._lock.release()
+        """Waits for what is being written; that may still be answered."""
+        self._thread.shutdown()
 
-    def _bound(self, kind: int, endpoint: str, address: Address) -> zmq.Socket[bytes]:
-        socket = self._context.socket(kind)
-        socket.linger = 1000
-        socket.setsockopt(zmq.MAXMSGSIZE, FRAME_BYTES)
-        if kind == zmq.ROUTER:
-            socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
-        else:
-            socket.setsockopt(zmq.CONFLATE, 1)
-        if address.path is None:
-            socket.setsockopt(zmq.HEARTBEAT_IVL, 2000)
-            socket.setsockopt(zmq.HEARTBEAT_TIMEOUT, 10_000)
-        before = os.umask(0o077)
-        try:
-            socket.bind(endpoint)
-        except zmq.ZMQError as error:
-            raise BadInput(
-                f"the bus cannot listen on {endpoint}: {error.strerror}; stop whoever does, or choose another --bus address"
-            ) from error
-        finally:
-            os.umask(before)
-        return socket
+    def news(self) -> Doorbell | None:
+        """The log's length, when it has grown."""
+        if self._journal.head == self._rung:
+            return None
+        self._rung = self._journal.head
+        return Doorbell(self._rung, dict(self._journal.latest))
 
-    def _drained(self) -> list[Call]:
-        calls: list[Call] = []
-        size = 0
-        while len(calls) < BATCH and size < BATCH_BYTES:
+    def _attend(self, *, recovered: bool = False) -> None:
+        """Folds what the log has of the roster since the last time."""
+        last = max(self._journal.latest.get(name, 0) for name in _ROSTER)
+        while self._attended < last:
             try:
-                frames = self._router.recv_multipart(zmq.NOBLOCK)
-            except zmq.Again:
-                break
-            size += sum(map(len, frames))
-            if len(frames) == 3 and len(frames[1]) == 8:
-                calls.append(self._checked(*frames))
-            else:
-                self._count(f"a message of {len(frames) - 1} frames, which is no request")
-        return calls
-
-    def _checked(self, peer: bytes, number: bytes, body: bytes) -> Call:
-        """The call, with a publish's facts looked at one by one."""
-        try:
-            request = request_of(body)
-            entries = entries_of(request.facts) if isinstance(request, Publish) else []
-        except (BadMessage, Refused) as error:
-            return Call(peer, number, self._refusal(str(error)), [])
-        return Call(peer, number, request, entries)
-
-    def _serve(self, calls: list[Call]) -> None:
-        """Writes everything there is to write, then answers everybody, then rings."""
-        before = self._journal.head
-        entries = [entry for call in calls for entry in call.entries]
-        moves = [call.request for call in calls if isinstance(call.request, MoveCursor)]
-        if entries or moves:
-            cursors: dict[str, int] = {}
-            for move in moves:
-                cursors[move.subscriber] = max(move.seq, cursors.get(move.subscriber, 0))
-            self._journal.append(entries, cursors)
-        for call in calls:
-            # EHOSTUNREACH: the client is gone; EAGAIN: it reads nothing. Either way it asks again if it still wants to know.
-            with suppress(zmq.ZMQError):
-                self._router.send_multipart([call.peer, call.number, pack(self._answer(call.request))], zmq.NOBLOCK)
-        if self._journal.head > before:
-            self._bell.send(pack(Doorbell(self._journal.head, dict(self._journal.latest))), zmq.NOBLOCK)
-
-    def _answer(self, request: Request | Refusal) -> Reply:
-        match request:
-            case Publish() | MoveCursor():
-                return Done()
-            case Read(after, types, limit):
+                rows, self._attended = self._journal.read(self._attended, _ROSTER, 512)
+            except Refused as error:
+                self._refusals.note(f"the roster cannot be read: {error}")
+                return
+            for _, _, payload in rows:
                 try:
-                    return Rows(*self._journal.read(after, types if types is None else frozenset(types), limit))
-                except Refused as error:
-                    return self._refusal(str(error))
-            case AskCursor(subscriber):
-                return At(self._journal.cursor(subscriber), self._refused)
-            case AskHead():
-                return At(self._journal.head, self._refused)
-            case Refusal():
-                return request
+                    fact = decode(payload)
+                except BadFact as error:
+                    self._refusals.note(f"a fact of the roster cannot be read: {error}")
+                    continue
+                assert isinstance(fact, ReplicaJoined | ReplicaLeft)
+                self._attendance.fold(fact, time.monotonic(), recovered=recovered)
 
-    def _refusal(self, reason: str) -> Refusal:
-        self._count(reason)
-        return Refusal(reason[:1000])
+    def _write(self) -> None:
+        """Writes what has gathered, and has it made durable beside."""
+        batch, self._next = self._next, _Batch()
+        self._later.full = False
+        self._journal.stage(batch.entries, batch.moves)
+        future = self._thread.submit(self._journal.commit)
+        self._writing = batch, future
+        future.add_done_callback(lambda _: self._later.wake())
 
-    def _count(self, reason: str) -> None:
-        self._refused += 1
-        if self._refused & (self._refused - 1) == 0:
-            self._complain(f"refused ({self._refused} so far): {reason[:500]}")
+    def _settle(self) -> None:
+        """What was written counts from now on. Raises `JournalFault` when it was not."""
+        assert self._writing is not None
+        (batch, future), self._writing = self._writing, None
+        future.result()
+        before = self._journal.head
+        self._journal.settle()
+        self._repeated += len(batch.entries) - (self._journal.head - before)
+        for call in batch.calls:
+            self._later.give(call, Done())
 
+    def _say_who_left(self) -> None:
+        """Puts it into the next batch, unless the run has just said its last word: then everybody leaves."""
+        self._attend()
+        ended = self._journal.latest.get(RunEnded.__name__, 0)
+        if ended > self._began and ended == self._journal.head:
+            return
+        for joined, silent_s in self._attendance.absent(time.monotonic()):
+            left = ReplicaLeft(
+                role=joined.role,
+                replica=joined.replica,
+                handled=self._journal.cursor(joined.replica),
+                reason=f"not heard of for {silent_s:.0f} s",
+            )
+            self._next.add(entries_of([encode(named(left, joined))]))
 
-def _claim(address: Address) -> FileLock | None:
-    """Holds the name of an ipc address, which ZeroMQ would let a second broker steal without an error. TCP needs no lock."""
-    if address.path is None:
+    def _answer(self, call: Call) -> Reply | None:
+        try:
+            match call.request:
+                case Publish(facts):
+                    self._next.add(_checked(facts))
+                case MoveCursor(subscriber, seq):
+                    self._next.move(subscriber, self._reached(subscriber, seq))
+                case _:
+                    return self._known(call.request)
+        except Refused as error:
+            return self._refusals.refuse(str(error))
+        self._next.calls.append(call)
+        self._later.owe()
         return None
-    taken = f"the bus address {address.text} is taken by another broker: stop that one, or choose another --bus address"
-    return FileLock(address.path.with_name(address.path.name + ".lock"), taken)
+
+    def _reached(self, subscriber: str, seq: int) -> int:
+        """The sequence number, if a subscriber can have got there. Raises `Refused`."""
+        if seq > self._journal.head:
+            raise Refused(f"the cursor of {subscriber} cannot stand at {seq}: the log ends with fact {self._journal.head}")
+        return seq
+
+    def _known(self, request: Read | AskCursor | AskHead | AskStatus | AskPeers | Beat | Control) -> Reply | None:
+        match request:
+            case Read():
+                return self._rows(request)
+            case AskCursor(subscriber):
+                return At(self._journal.cursor(subscriber))
+            case AskHead():
+                return At(self._journal.head)
+            case _:
+                return self._standing(request)
+
+    def _rows(self, wanted: Read) -> Reply:
+        types = None if wanted.types is None else frozenset(wanted.types)
+        return Rows(*self._journal.read(wanted.after, types, wanted.limit))
+
+    def _standing(self, request: AskStatus | AskPeers | Beat | Control) -> Reply | None:
+        """About the bus rather than the log."""
+        match request:
+            case AskStatus():
+                return Status(Nature.LIVE, self._journal.head, time.time_ns(), self._refusals.count, self._repeated)
+            case AskPeers():
+                return Peers(self._attendance.peers(time.monotonic()))
+            case Beat():
+                return None
+            case Control():
+                return self._refusals.refuse("this bus is live: only a replay can be paused, stepped or moved")
+
+
+def _checked(facts: Sequence[bytes]) -> list[Entry]:
+    """A group that may enter the log. Raises `Refused`, also for a run of a newer schema."""
+    entries = entries_of(facts)
+    for entry in entries:
+        if entry.type == RunStarted.__name__:
+            run = decode(entry.payload)
+            assert isinstance(run, RunStarted)
+            if run.wire_version > WIRE_VERSION:
+                raise Refused(f"a run of wire version {run.wire_version}; this broker keeps version {WIRE_VERSION}: update it")
+    return entries

@@ -38,7 +38,8 @@ class InProcessBus:
         names = None if types is None else {fact_type.__name__ for fact_type in types}
         found = self._journal.read(after, names, limit)
         await asyncio.sleep(0)
-        return Page([(seq, decode(payload)) for seq, payload in found.rows], found.upto)
+        facts = [(seq, decode(payload)) for seq, _, payload in found.rows]
+        return Page(facts, found.upto, [time_ns for _, time_ns, _ in found.rows])
 
     async def news(self, after: int, timeout_s: float) -> bool:
         """Waits until the log is longer than `after`; False when the time passed first."""
@@ -59,7 +60,7 @@ class InProcessBus:
         """Closes the journal and wakes whoever waits with `BusClosed`."""
         if not self._closed:
             self._closed = True
-            self._bell.close()
+            self._bell.close(BusClosed("this bus was closed while somebody waited for news"))
             self._journal.close()
 
     def _check(self) -> None:

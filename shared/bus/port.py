@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
+from shared.errors import BadInput
 from shared.messages import Fact
 
 
@@ -13,10 +14,23 @@ class Page(NamedTuple):
 
     facts: Sequence[tuple[int, Fact]]
     upto: int
+    times: Sequence[int] = ()
+    """When each of ``facts`` was journalled, in ns since the UNIX epoch."""
 
 
 class BusClosed(Exception):
     """The bus cannot be reached any more; the message says which and for how long it was tried."""
+
+
+class HandshakeRefused(BusClosed, BadInput):
+    """Something answers at the bus's address and will not have this client: for its keys, or because it is no bus."""
+
+
+class Rewound(BusClosed):
+    """A replay was moved back: what this client has read is no longer the past, so it has to begin anew."""
+
+    def __init__(self) -> None:
+        super().__init__("the replay was moved back; start this service again")
 
 
 class Bus(Protocol):

@@ -1,12 +1,14 @@
-"""What client and broker say to each other: small MessagePack maps around the facts' own bytes.
+"""What client and bus say to each other: small MessagePack maps around the facts' own bytes.
 
-A request is two frames, a number chosen by the client and one of `Request`; its answer is the same number and one of `Reply`.
-Asking again with the same number is always safe. Beside that the broker rings `Doorbell` after each commit; it carries
-everything a subscriber needs to know, so that only the newest one ever matters.
+A request is two frames, a number of 8 bytes chosen by the client and one of `Request`; its answer is the same number and one of
+`Reply` (a `Beat` gets none). One `Done` may answer several requests: their numbers then stand one after another in the first
+frame. Asking again with the same number is always safe. Beside that the bus rings `Doorbell` after each commit;
+it carries everything a subscriber needs to know, so that only the newest one ever matters.
 """
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import Annotated, TypeVar, Union
 
 import msgspec
@@ -19,6 +21,13 @@ T = TypeVar("T")
 
 MAX_LIMIT = 4096
 """Facts in one page."""
+
+
+class Nature(StrEnum):
+    """What stands behind a bus. A client can always ask, so that a replay is never taken for a run."""
+
+    LIVE = "live"
+    REPLAY = "replay"
 
 
 class Publish(msgspec.Struct, frozen=True, tag="publish"):
@@ -52,22 +61,82 @@ class AskHead(msgspec.Struct, frozen=True, tag="head"):
     """How long is the log? Answered by `At`."""
 
 
+class AskStatus(msgspec.Struct, frozen=True, tag="status"):
+    """What is this bus, and how does it stand? Answered by `Status`."""
+
+
+class Beat(msgspec.Struct, frozen=True, tag="beat"):
+    """A process is alive; sent about twice a second from a thread of its own, and not answered."""
+
+    name: Name
+    """The process's own name, the same after a restart."""
+    role: Name
+    lag_s: float
+    """How long its event loop has not come round; large when it is stuck."""
+
+
+class AskPeers(msgspec.Struct, frozen=True, tag="peers"):
+    """Who was heard of? Answered by `Peers`."""
+
+
+class Control(msgspec.Struct, frozen=True, tag="control"):
+    """Moves a replay: see `console.replay`. Answered by `Done`; a live bus refuses it."""
+
+    command: Name
+    value: float = 0.0
+
+
 class Done(msgspec.Struct, frozen=True, tag="done"):
     """It is on disk."""
 
 
 class Rows(msgspec.Struct, frozen=True, tag="rows"):
-    """A stretch of the log: (seq, fact) pairs, and how far the broker looked."""
+    """A stretch of the log as (seq, journal time in ns, fact), and how far the bus looked."""
 
-    rows: list[tuple[int, bytes]]
+    rows: list[tuple[int, int, bytes]]
     upto: int
+    epoch: int = 0
+    """As in `Doorbell`: which past these rows belong to."""
 
 
 class At(msgspec.Struct, frozen=True, tag="at"):
-    """A sequence number; `refused` counts the requests that this broker has refused since it started."""
+    """A sequence number."""
 
     seq: int
-    refused: int
+    epoch: int = 0
+    """As in `Doorbell`, where the number is the log's length."""
+
+
+class Status(msgspec.Struct, frozen=True, tag="state"):
+    """What the bus is and how it stands; counts are since it started."""
+
+    nature: Nature
+    head: int
+    clock_ns: int
+    """Now, in ns since the UNIX epoch: of the wall for a live bus, of the recording for a replay."""
+    refused: int = 0
+    """Requests that were refused."""
+    repeated: int = 0
+    """Facts that were published again although the log had them."""
+    about: str = ""
+    """For a replay: what is played, and how."""
+
+
+class Peer(msgspec.Struct, frozen=True):
+    """A process as the bus hears of it."""
+
+    name: str
+    role: str
+    silent_s: float
+    """Since its last beat."""
+    lag_s: float
+    """As it said itself in its last beat."""
+
+
+class Peers(msgspec.Struct, frozen=True, tag="heard"):
+    """All processes that beat since the bus started."""
+
+    peers: list[Peer]
 
 
 class Refusal(msgspec.Struct, frozen=True, tag="refusal"):
@@ -81,14 +150,18 @@ class Doorbell(msgspec.Struct, frozen=True):
 
     head: int
     latest: dict[str, int]
+    epoch: int = 0
+    """Goes up when a replay is moved back: what was read before is then no longer the past."""
 
 
-Request = Publish | Read | AskCursor | MoveCursor | AskHead
-Reply = Done | Rows | At | Refusal
+Request = Publish | Read | AskCursor | MoveCursor | AskHead | AskStatus | Beat | AskPeers | Control
+Reply = Done | Rows | At | Status | Peers | Refusal
 
 _ENCODER = msgspec.msgpack.Encoder()
-_REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(Union[Publish, Read, AskCursor, MoveCursor, AskHead])  # noqa: UP007
-_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Union[Done, Rows, At, Refusal])  # noqa: UP007
+_REQUESTS: msgspec.msgpack.Decoder[Request] = msgspec.msgpack.Decoder(
+    Union[Publish, Read, AskCursor, MoveCursor, AskHead, AskStatus, Beat, AskPeers, Control]  # noqa: UP007
+)
+_REPLIES: msgspec.msgpack.Decoder[Reply] = msgspec.msgpack.Decoder(Union[Done, Rows, At, Status, Peers, Refusal])  # noqa: UP007
 _DOORBELLS = msgspec.msgpack.Decoder(Doorbell)
 
 
@@ -99,6 +172,11 @@ class BadMessage(Exception):
 def pack(message: Request | Reply | Doorbell) -> bytes:
     """The message as bytes."""
     return _ENCODER.encode(message)
+
+
+def numbers_of(frame: bytes) -> list[bytes]:
+    """The numbers of the requests that one answer stands for: 8 bytes each, one after another."""
+    return [frame[at : at + 8] for at in range(0, len(frame), 8)]
 
 
 def request_of(data: bytes) -> Request:

@@ -16,18 +16,46 @@ def test_one_address_is_two_sockets() -> None:
     """An ipc path gets two names, a TCP port the one after it."""
     assert parse_address("ipc:///tmp/run/bus")[1:3] == ("ipc:///tmp/run/bus.req", "ipc:///tmp/run/bus.news")
     assert parse_address("tcp://localhost:5550")[1:3] == ("tcp://127.0.0.1:5550", "tcp://127.0.0.1:5551")
+    assert parse_address("tcp://[::1]:5550")[1:3] == ("tcp://[::1]:5550", "tcp://[::1]:5551")
+    assert parse_address("tcp://gpu-1.example.org:5550").requests == "tcp://gpu-1.example.org:5550"
+
+
+@pytest.mark.parametrize(
+    ("text", "private", "everywhere"),
+    [
+        ("ipc:///tmp/bus", True, False),
+        ("tcp://localhost:5550", True, False),
+        ("tcp://127.0.0.1:5550", True, False),
+        ("tcp://127.9.9.9:5550", True, False),
+        ("tcp://[::1]:5550", True, False),
+        ("tcp://10.0.0.7:5550", False, False),
+        ("tcp://[fe80::7]:5550", False, False),
+        ("tcp://localhost.example.org:5550", False, False),
+        ("tcp://[::ffff:127.0.0.1]:5550", False, False),
+        ("tcp://0.0.0.0:5550", False, True),
+        ("tcp://*:5550", False, True),
+        ("tcp://[::]:5550", False, True),
+    ],
+)
+def test_only_loopback_and_ipc_are_private(text: str, private: bool, everywhere: bool) -> None:
+    """Where keys are needed follows from the address alone; what stands for all networks is known as such."""
+    address = parse_address(text)
+    assert (address.private, address.everywhere) == (private, everywhere)
 
 
 @pytest.mark.parametrize(
     ("text", "reason"),
     [
-        ("tcp://0.0.0.0:5550", "only loopback.*CURVE"),
-        ("tcp://*:5550", "only loopback"),
-        ("tcp://example.org:5550", "only loopback"),
-        ("tcp://127.0.0.1", "with a port"),
-        ("tcp://127.0.0.1:0", "with a port"),
-        ("tcp://127.0.0.1:65535", "with a port"),
-        ("tcp://127.0.0.1:x", "with a port"),
+        ("tcp://127.0.0.1", "a port from 1"),
+        ("tcp://127.0.0.1:0", "a port from 1"),
+        ("tcp://127.0.0.1:65535", "a port from 1"),
+        ("tcp://127.0.0.1:x", "a port from 1"),
+        ("tcp://:5550", "a name, an IPv4 number"),
+        ("tcp://127.0.0.300:5550", "a name, an IPv4 number"),
+        ("tcp://::1:5550", r"an \[IPv6\] number"),
+        ("tcp://[10.0.0.7]:5550", r"an \[IPv6\] number"),
+        ("tcp://a b:5550", "a name"),
+        ("tcp://-x:5550", "a name"),
         ("ipc://relative/bus", "absolute"),
         ("ipc://@abstract", "absolute"),
         ("ipc:///tmp/", "absolute"),

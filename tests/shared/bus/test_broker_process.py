@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import signal
 import socket
-import subprocess
-import sys
 import time
 from pathlib import Path
 
@@ -14,31 +12,12 @@ import pytest
 import zmq
 
 from shared.bus.port import BusClosed
-from shared.bus.wire import AskHead, At, Publish, Refusal, pack, reply_of
+from shared.bus.wire import AskStatus, Publish, Refusal, Status, pack, reply_of
 from shared.bus.zeromq import ZmqBus
 from shared.codec import encode
-from shared.eventlog.reader import LogReader
-from shared.messages import RunEnded, StepOpened, named
+from shared.messages import RunEnded, named
 
-from .conftest import BrokerProcess, steps
-
-
-async def read_all(bus: ZmqBus) -> list[tuple[int, StepOpened]]:
-    """The whole log, page by page."""
-    found: list[tuple[int, StepOpened]] = []
-    after = 0
-    while (page := await bus.read(after)).facts:
-        found += page.facts  # type: ignore[arg-type]
-        after = page.upto
-    return found
-
-
-def problems_in(log: Path) -> list[str]:
-    """What `verify` says of a log."""
-    reader = LogReader(log)
-    found = [problem.what for problem in reader.verify()]
-    reader.close()
-    return found
+from .conftest import BrokerProcess, problems_in, read_all, run_broker, steps
 
 
 async def test_kill_nine_loses_nothing_acknowledged_and_clients_carry_on(broker: BrokerProcess) -> None:
@@ -160,9 +139,11 @@ def test_garbage_is_refused_counted_and_survived(broker: BrokerProcess) -> None:
         answer = ask(broker.address, number, body)
         assert answer is not None
         assert isinstance(reply_of(answer[1]), Refusal)
-    answer = ask(broker.address, number, pack(AskHead()))
+    answer = ask(broker.address, number, pack(AskStatus()))
     assert answer is not None
-    assert reply_of(answer[1]) == At(0, 8)
+    status = reply_of(answer[1])
+    assert isinstance(status, Status)
+    assert (status.head, status.refused) == (0, 8)
     code, errors = broker.stop()
     assert code == 0
     assert errors.count("refused (") == 4
@@ -189,12 +170,6 @@ def test_a_second_broker_on_the_same_log_refuses(broker: BrokerProcess, tmp_path
     second = run_broker(f"ipc://{tmp_path}/other", broker.log)
     assert second.returncode == 2
     assert second.stderr.startswith(f"bus: the log {broker.log} is being written by another broker")
-
-
-def run_broker(address: str, log: Path) -> subprocess.CompletedProcess[str]:
-    """A broker that is expected to end by itself."""
-    command = [sys.executable, "-m", "services.bus", "--bus", address, "--log", str(log)]
-    return subprocess.run(command, capture_output=True, text=True, timeout=20, check=False)
 
 
 def test_bad_places_get_one_line(tmp_path: Path) -> None:
