@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from shared.codec import BadFact, decode
+from shared.flow import author
 
 MAX_FACT_BYTES = 8 << 20
 """One fact's MessagePack bytes. A completion of 100 000 tokens with its log-probabilities is about 1.5 MB."""
@@ -21,10 +22,12 @@ class Refused(Exception):
 
 
 class Entry(NamedTuple):
-    """A checked fact on its way into the log; the first four are read out of the payload so that they can be searched."""
+    """A checked fact on its way into the log; all but the payload is read out of that, so that it can be searched."""
 
     id: str
     type: str
+    role: str
+    """Who gave it."""
     cause: str
     lineage: str
     payload: bytes
@@ -36,6 +39,7 @@ class Row(NamedTuple):
     seq: int
     id: str
     type: str
+    role: str
     cause: str
     lineage: str
     time_ns: int
@@ -52,7 +56,7 @@ def entry_of(payload: bytes) -> Entry:
     name = type(fact).__name__
     if not fact.id:
         raise Refused(f"{name} without an id: facts are named after their cause before they are published")
-    return Entry(fact.id, name, fact.cause, fact.lineage, payload)
+    return Entry(fact.id, name, author(fact).value, fact.cause, fact.lineage, payload)
 
 
 def entries_of(payloads: Sequence[bytes]) -> list[Entry]:
@@ -72,7 +76,7 @@ def entries_of(payloads: Sequence[bytes]) -> list[Entry]:
 def row_of(found: tuple[Any, ...]) -> Row:
     """The row in what a database gave; `ValueError` when a changed byte made a column something else than it must be."""
     row = Row(*found)
-    texts = (row.id, row.type, row.cause, row.lineage)
+    texts = (row.id, row.type, row.role, row.cause, row.lineage)
     sound = isinstance(row.payload, bytes) and isinstance(row.checksum, bytes) and isinstance(row.time_ns, int)
     if not (sound and all(isinstance(text, str) for text in texts)):
         raise ValueError(f"fact {row.seq} has a column of the wrong kind")
@@ -86,6 +90,12 @@ def check_sizes(payloads: Sequence[bytes]) -> None:
         raise Refused(f"a fact of {largest} bytes; the limit is {MAX_FACT_BYTES}")
     if total > MAX_GROUP_BYTES:
         raise Refused(f"a group of {total} bytes; the limit is {MAX_GROUP_BYTES}: publish it in parts")
+
+
+def row_after(previous: bytes, seq: int, time_ns: int, entry: Entry) -> Row:
+    """The entry as row `seq`, chained to the row whose checksum is `previous`."""
+    checksum = chained(previous, seq, time_ns, entry.type, entry.payload)
+    return Row(seq, entry.id, entry.type, entry.role, entry.cause, entry.lineage, time_ns, entry.payload, checksum)
 
 
 def chained(previous: bytes, seq: int, time_ns: int, type_name: str, payload: bytes) -> bytes:

@@ -18,9 +18,9 @@ class JournalFault(Exception):
 
 
 class Stretch(NamedTuple):
-    """Wanted rows of the log as (seq, payload); `upto` is the last sequence number looked at."""
+    """Wanted rows of the log as (seq, time_ns, payload); `upto` is the last sequence number looked at."""
 
-    rows: list[tuple[int, bytes]]
+    rows: list[tuple[int, int, bytes]]
     upto: int
 
 
@@ -36,10 +36,25 @@ class Journal(Protocol):
         """By fact type, the last sequence number of that type."""
 
     def append(self, entries: Sequence[Entry], cursors: Mapping[str, int] = NO_CURSORS) -> None:
-        """Writes the entries in order and moves the cursors, all in one transaction that is durable on return.
+        """`stage`, `commit` and `settle`: writes the entries in order and moves the cursors; durable on return.
+
+        Raises `JournalFault` when nothing was written.
+        """
+
+    def stage(self, entries: Sequence[Entry], cursors: Mapping[str, int] = NO_CURSORS) -> None:
+        """Writes the entries in order and moves the cursors, all in one transaction that stays open until `commit`.
 
         An entry whose id is known is skipped; a cursor never moves back. Raises `JournalFault` when nothing was written.
         """
+
+    def commit(self) -> None:
+        """Makes what is staged durable. May be called in another thread: meanwhile the journal may be read, and no more.
+
+        Raises `JournalFault` when nothing was written.
+        """
+
+    def settle(self) -> None:
+        """What was committed can be read from now on, and counts."""
 
     def read(self, after: int, types: Collection[str] | None, limit: int) -> Stretch:
         """Rows above `after` of these types (None: all), at most `limit`.
@@ -55,14 +70,15 @@ class Journal(Protocol):
         """Lets go of the files."""
 
 
-def gather(rows: Iterable[tuple[int, str, bytes]], types: Collection[str] | None, limit: int, end: int) -> Stretch:
-    """The stretch made of the wanted `rows` (seq, type, payload) until `limit` or `PAGE_BYTES`; `end` is where the rows end."""
-    found: list[tuple[int, bytes]] = []
+def gather(rows: Iterable[tuple[int, int, str, bytes]], types: Collection[str] | None, limit: int, end: int) -> Stretch:
+    """The stretch made of the wanted `rows` (seq, time_ns, type, payload) until `limit` or `PAGE_BYTES`; `end` is where the
+    rows end."""
+    found: list[tuple[int, int, bytes]] = []
     size = 0
-    for seq, type_name, payload in rows:
+    for seq, time_ns, type_name, payload in rows:
         if types is not None and type_name not in types:
             continue
-        found.append((seq, payload))
+        found.append((seq, time_ns, payload))
         size += len(payload)
         if len(found) >= limit or size >= PAGE_BYTES:
             return Stretch(found, seq)

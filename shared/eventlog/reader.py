@@ -1,26 +1,53 @@
-"""Reads a log file that another process may be writing: read-only, in short stretches, and around damaged places."""
+"""Reads a log file that another process may be writing: read-only, in short stretches, and around damaged places.
+
+`opening` opens the file, `scan` walks through it, `selection` says which facts are wanted, and `check` finds what is wrong.
+"""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
-from typing import Any
-from urllib.parse import quote
+from typing import Any, NamedTuple
 
-from shared.errors import BadInput
+import msgspec
+
+from shared.eventlog.check import check
 from shared.eventlog.entry import Row, row_of
-from shared.eventlog.schema import FORMAT, ROW, among
-from shared.eventlog.verify import Head, Problem, problems
+from shared.eventlog.lock import is_held
+from shared.eventlog.opening import open_log
+from shared.eventlog.scan import CHUNK, LogDamaged, OnDamage, Scan
+from shared.eventlog.schema import HANDLED_FROM, ORIGIN, ROW, among
+from shared.eventlog.selection import Selection
+from shared.eventlog.verify import Head, Problem
 
-CHUNK = 500
-"""Rows per query. A reader that held one long query open would keep the writer from trimming its write-ahead log."""
-
-OnDamage = Callable[[Problem], None]
+__all__ = ["CHUNK", "PARTIAL", "SLICE", "LogDamaged", "LogReader", "OnDamage", "Origin", "Tally"]
 
 
-class LogDamaged(BadInput):
-    """The file is a log, but this part of it cannot be read."""
+SLICE, PARTIAL = "slice", "partial"
+
+
+class Tally(NamedTuple):
+    """How many facts of one type one role gave, and the first and last of them."""
+
+    type: str
+    role: str
+    facts: int
+    first: int
+    last: int
+
+
+class Origin(msgspec.Struct, frozen=True):
+    """What a log was made from that is a part of another."""
+
+    kind: str
+    """`SLICE`, which can be re-run, or `PARTIAL`, which can only be looked at."""
+    name: str
+    """The name of the run."""
+    what: str
+    """Which part of it, in words."""
+    facts: int
+    """How many facts the other log had."""
 
 
 class LogReader:
@@ -28,27 +55,44 @@ class LogReader:
 
     def __init__(self, path: Path) -> None:
         """Raises `BadInput` when there is no log at `path` that this version can read."""
-        self._path = path
-        self._db = _open(path)
-        try:
-            found = self._db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-        except sqlite3.Error as error:
-            self._db.close()
-            raise BadInput(f"{path} is not a readable log: {error}; give the directory of a run") from error
-        if found != (FORMAT,):
-            self._db.close()
-            raise BadInput(f"{path} has log format {found and found[0]}, this version reads {FORMAT}; use a matching version")
+        self.path = path
+        self._db = open_log(path)
 
     def head(self) -> Head:
         """What the log says of its own end. Raises `LogDamaged`."""
         found = self._query("SELECT seq, checksum FROM head")
-        if len(found) != 1:
-            raise LogDamaged(f"the log {self._path} is damaged: its head is missing; restore it from a copy")
+        if len(found) != 1 or not (isinstance(found[0][0], int) and isinstance(found[0][1], bytes)):
+            raise LogDamaged(f"the log {self.path} is damaged: its head is missing; restore it from a copy")
         return Head(*found[0])
 
     def counts(self) -> dict[str, int]:
         """How many facts of each type, in the order of their first appearance. Raises `LogDamaged`."""
-        return dict(self._query("SELECT type, count(*) FROM facts GROUP BY type ORDER BY min(seq)"))
+        counts: dict[str, int] = {}
+        for tally in self.tallies():
+            counts[tally.type] = counts.get(tally.type, 0) + tally.facts
+        return counts
+
+    def tallies(self) -> list[Tally]:
+        """How many facts of each type and role, in the order of their first appearance. Raises `LogDamaged`."""
+        query = "SELECT type, role, count(*), min(seq), max(seq) FROM facts INDEXED BY facts_by_type GROUP BY type, role"
+        return sorted((Tally(*found) for found in self._query(query)), key=lambda tally: tally.first)
+
+    def gaps(self) -> list[tuple[int, int]]:
+        """The numbers that are missing between 1 and the head, as (first, last), from an index alone. Raises `LogDamaged`."""
+        head = self.head().seq
+        ends = "SELECT count(*), (SELECT coalesce(max(seq), 0) FROM facts) FROM facts INDEXED BY facts_by_type"
+        count, last = self._query(ends)[0]
+        if count == head == last:
+            return []
+        there = bytearray(last + 1)
+        for (seq,) in self._stream("SELECT seq FROM facts INDEXED BY facts_by_type WHERE seq > 0"):
+            there[seq] = 1
+        there[0] = 1
+        gaps, end = [], 0
+        while (begin := there.find(0, end)) != -1:
+            end = there.find(1, begin)  # there is one: the last row
+            gaps.append((begin, end - 1))
+        return [*gaps, (last + 1, head)] if head > last else gaps
 
     def span(self) -> tuple[int, int, int, int]:
         """First and last sequence number, first and last journal time in ns; zeros when empty. Raises `LogDamaged`."""
@@ -57,8 +101,60 @@ class LogReader:
         return (found[0][0], found[-1][0], found[0][1], found[-1][1]) if found else (0, 0, 0, 0)
 
     def cursors(self) -> dict[str, int]:
-        """Each subscriber's cursor. Raises `LogDamaged`."""
+        """Each subscriber's cursor, and the notes that services keep beside them under names with a slash.
+
+        Raises `LogDamaged`.
+        """
         return dict(self._query("SELECT subscriber, seq FROM cursors ORDER BY subscriber"))
+
+    def handled_from(self) -> int:
+        """Facts up to this number are context: seen and not worked on when the log is re-run. 0 in a whole log.
+
+        Raises `LogDamaged`.
+        """
+        found = self._meta(HANDLED_FROM)
+        return int(found) if found and found.isdecimal() else 0
+
+    def origin(self) -> Origin | None:
+        """What this log is a part of; None for a whole log. Raises `LogDamaged`."""
+        found = self._meta(ORIGIN)
+        try:
+            return msgspec.json.decode(found, type=Origin) if found else None
+        except msgspec.DecodeError as error:
+            raise LogDamaged(f"the log {self.path} is damaged: it does not say what it is a part of: {error}") from error
+
+    def being_written(self) -> bool:
+        """Whether a broker holds the log just now."""
+        return is_held(self.path.with_name(self.path.name + ".lock"))
+
+    def checksums(self, numbers: Sequence[int]) -> dict[int, bytes]:
+        """The stored checksums of these facts, as far as they can be read; at most some hundred at a time."""
+        try:
+            return dict(self._query(f"SELECT seq, checksum FROM facts WHERE {among('seq', len(numbers))}", *numbers))
+        except LogDamaged:
+            return {}
+
+    def with_id(self, fact_id: str) -> Row | None:
+        """The fact of that id, or None. Raises `LogDamaged`."""
+        found = self._query(f"SELECT {ROW} FROM facts WHERE id = ?", fact_id)
+        return self._row(found[0]) if found else None
+
+    def with_ids_like(self, beginning: str, limit: int) -> list[Row]:
+        """Facts whose ids begin so, at most `limit`, in the order of their ids. Raises `LogDamaged`."""
+        query = f"SELECT {ROW} FROM facts WHERE id >= ? AND id < ? ORDER BY id LIMIT ?"
+        return [self._row(found) for found in self._query(query, beginning, beginning + "\U0010ffff", limit)]
+
+    def containing(self, text: str, types: Collection[str]) -> list[Row]:
+        """Facts of these types whose bytes hold `text` somewhere, in the order of the log. Raises `LogDamaged`."""
+        wanted = Selection(types).condition()
+        query = f"SELECT {ROW} FROM facts INDEXED BY facts_by_type WHERE {wanted.text} AND instr(payload, ?) > 0"
+        found = self._query(query, *wanted.values, text.encode())
+        return sorted((self._row(each) for each in found), key=lambda row: row.seq)
+
+    def first_since(self, time_ns: int) -> int | None:
+        """The first fact, in the order of the log, that was journalled at `time_ns` or later; None when none was."""
+        first: int | None = self._query("SELECT min(seq) FROM facts WHERE time_ns >= ?", time_ns)[0][0]
+        return first
 
     def rows(
         self,
@@ -67,126 +163,46 @@ class LogReader:
         until: int | None = None,
         types: Collection[str] | None = None,
         lineage: str | None = None,
+        roles: Collection[str] | None = None,
+        lineages: Collection[str] | None = None,
         on_damage: OnDamage | None = None,
     ) -> Iterator[Row]:
         """Rows above `after` up to and including `until` (None: the end as it is now), in order.
 
-        `lineage` selects that unit of work and those below it (``s3`` also gives ``s3.c7``, not ``s30``). Rows that cannot be
-        read are reported to `on_damage` and passed over; without it they raise `LogDamaged`.
+        `lineage` selects that unit of work and those below it (``s3`` also gives ``s3.c7``, not ``s30``), `lineages` several.
+        Rows that cannot be read are reported to `on_damage` and passed over; without it they raise `LogDamaged`.
         """
-        where, values = _conditions(types, lineage)
-        query = f"SELECT {ROW} FROM facts WHERE seq > ? AND seq <= ? {where}ORDER BY seq"
-        head = self.head().seq
-        last = head if until is None else min(until, head)
-        for start in range(after, last, CHUNK):
-            end = min(start + CHUNK, last)
-            try:
-                chunk = [self._row(found) for found in self._query(query, start, end, *values)]
-            except LogDamaged:
-                if on_damage is None:
-                    raise
-                chunk = self._salvage(query, start, end, values, on_damage)
-            yield from chunk
+        units = lineages if lineage is None else [lineage, *(lineages or ())]
+        scan = Scan(self.path, self._stream, self.head, Selection(types, roles, units), on_damage)
+        return scan.rows(after, until)
+
+    def numbered(self, numbers: Sequence[int], on_damage: OnDamage | None = None) -> Iterator[Row]:
+        """The rows of these ascending numbers, as far as they are there; damage as in `rows`."""
+        return Scan(self.path, self._stream, self.head, Selection(), on_damage).numbered(numbers)
 
     def verify(self) -> Iterator[Problem]:
         """Everything wrong with the file, in the order of the log; nothing when it is whole."""
-        try:
-            head = self.head()
-            beyond = self._query("SELECT count(*) FROM facts WHERE seq > ? AND seq > (SELECT seq FROM head)", head.seq)[0][0]
-        except LogDamaged as error:
-            yield Problem(0, str(error))
-            return
-        if beyond:
-            yield Problem(head.seq + 1, f"{beyond} facts stand after fact {head.seq}, the last one the log's head knows")
-        found: list[Problem] = []
-        for problem in problems(self.rows(until=head.seq, on_damage=found.append), head):
-            yield from _drained(found)
-            yield problem
-        yield from _drained(found)
-        yield from self._file_problems(head)
+        return check(self, self._stream)
 
     def close(self) -> None:
         """Lets go of the file."""
         self._db.close()
 
-    def _file_problems(self, head: Head) -> Iterator[Problem]:
-        """What SQLite itself finds, such as an index that differs from its table, and cursors beyond the end."""
-        try:
-            for (line,) in self._query("PRAGMA integrity_check(10)"):
-                if line != "ok":
-                    yield Problem(0, f"SQLite: {line}")
-            for subscriber, seq in self.cursors().items():
-                if seq > head.seq:
-                    yield Problem(seq, f"the cursor of {subscriber} stands at {seq}, beyond the last fact {head.seq}")
-        except LogDamaged as error:
-            yield Problem(0, str(error))
-
-    def _salvage(self, query: str, start: int, end: int, values: tuple[str | int, ...], on_damage: OnDamage) -> list[Row]:
-        """The readable rows of a stretch in which something is not."""
-        rows = []
-        for seq in range(start, end):
-            try:
-                rows += [self._row(found) for found in self._query(query, seq, seq + 1, *values)]
-            except LogDamaged as error:
-                on_damage(Problem(seq + 1, f"fact {seq + 1} cannot be read: {error}"))
-        return rows
+    def _meta(self, key: str) -> str | None:
+        found = self._query("SELECT value FROM meta WHERE key = ?", key)
+        return str(found[0][0]) if found else None
 
     def _query(self, query: str, *values: Any) -> list[Any]:
+        return list(self._stream(query, *values))
+
+    def _stream(self, query: str, *values: Any) -> Iterator[Any]:
         try:
-            return self._db.execute(query, values).fetchall()
-        except sqlite3.Error as error:
-            raise LogDamaged(f"the log {self._path} is damaged: {error}; `sagepace log verify` says where") from error
+            yield from self._db.execute(query, values)
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise LogDamaged(f"the log {self.path} is damaged: {error}; `sagepace log verify` says where") from error
 
     def _row(self, found: tuple[Any, ...]) -> Row:
         try:
             return row_of(found)
         except ValueError as error:
-            raise LogDamaged(f"the log {self._path} is damaged: {error}; `sagepace log verify` says where") from error
-
-
-def _open(path: Path) -> sqlite3.Connection:
-    """A read-only connection; also where the directory itself may not be written, once the writer has closed the log."""
-    if not path.is_file():
-        raise BadInput(f"there is no log at {path}: give the directory of a run")
-    place = f"file:{quote(str(path.resolve()))}?mode=ro"
-    waiting = path.with_name(path.name + "-wal")
-    try:
-        db = _connected(place)
-        try:
-            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
-            db.close()
-            if waiting.exists():
-                raise
-            return _connected(place + "&immutable=1")
-        except sqlite3.Error:
-            db.close()
-            raise
-    except sqlite3.Error as error:
-        raise BadInput(f"cannot open the log {path}: {error}; check that you may read it") from error
-    return db
-
-
-def _connected(place: str) -> sqlite3.Connection:
-    """A connection that also opens a file that lost its end: SQLite would refuse all of it, what is left can be read."""
-    db = sqlite3.connect(place, uri=True, isolation_level=None, timeout=5.0)
-    db.execute("PRAGMA writable_schema = ON")
-    return db
-
-
-def _conditions(types: Collection[str] | None, lineage: str | None) -> tuple[str, tuple[str | int, ...]]:
-    where: str = ""
-    values: tuple[str | int, ...] = ()
-    if types is not None:
-        where, values = f"AND {among(len(types))} ", tuple(types)
-    if lineage is not None:
-        where += "AND (lineage = ? OR substr(lineage, 1, ?) = ?) "
-        values = (*values, lineage, len(lineage) + 1, f"{lineage}.")
-    return where, values
-
-
-def _drained(found: list[Problem]) -> list[Problem]:
-    """Takes what has gathered, so that problems come out in the order of the log."""
-    taken = found.copy()
-    found.clear()
-    return taken
+            raise LogDamaged(f"the log {self.path} is damaged: {error}; `sagepace log verify` says where") from error

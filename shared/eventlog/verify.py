@@ -9,6 +9,7 @@ import msgspec
 
 from shared.codec import BadFact, decode
 from shared.eventlog.entry import GENESIS, Row, chained
+from shared.flow import author
 
 
 class Problem(msgspec.Struct, frozen=True):
@@ -35,36 +36,37 @@ def problems(rows: Iterable[Row], head: Head, start: int = 0) -> Iterator[Proble
     previous = GENESIS if start == 0 else None
     for row in rows:
         if row.seq > last + 1:
-            yield _missing(last + 1, row.seq - 1)
+            yield missing(last + 1, row.seq - 1)
             previous = None
         elif row.seq <= last:
             yield Problem(row.seq, f"fact {row.seq} stands after fact {last}")
         if previous is not None and chained(previous, row.seq, row.time_ns, row.type, row.payload) != row.checksum:
             yield Problem(row.seq, f"fact {row.seq} ({row.type}) was changed: its checksum does not fit it and the fact before")
-        yield from _content(row)
+        yield from content_problems(row)
         last, previous = row.seq, row.checksum
     if last < head.seq:
-        yield _missing(last + 1, head.seq)
+        yield missing(last + 1, head.seq)
     elif last > head.seq:
         yield Problem(last, f"the log goes on to fact {last}, but its head says {head.seq}")
     elif previous is not None and previous != head.checksum:
         yield Problem(last, f"the head's checksum is not that of the last fact, {last}")
 
 
-def _missing(first: int, last: int) -> Problem:
+def missing(first: int, last: int) -> Problem:
+    """Facts that are not there, by their numbers."""
     what = f"fact {first} is missing" if first == last else f"facts {first} to {last} are missing"
     return Problem(first, what)
 
 
-def _content(row: Row) -> Iterator[Problem]:
+def content_problems(row: Row) -> Iterator[Problem]:
     """Whether the payload is a fact and the searchable columns say what it says."""
     try:
         fact = decode(row.payload)
     except BadFact as error:
         yield Problem(row.seq, f"fact {row.seq} ({row.type}) cannot be decoded: {error}")
         return
-    said = (row.id, row.type, row.cause, row.lineage)
-    if said != (fact.id, type(fact).__name__, fact.cause, fact.lineage):
+    said = (row.id, row.type, row.role, row.cause, row.lineage)
+    if said != (fact.id, type(fact).__name__, author(fact), fact.cause, fact.lineage):
         yield Problem(
-            row.seq, f"fact {row.seq} ({row.type}): a column (id, type, cause or lineage) differs from the fact itself"
+            row.seq, f"fact {row.seq} ({row.type}): a column (id, type, role, cause or lineage) differs from the fact itself"
         )

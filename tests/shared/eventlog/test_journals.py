@@ -32,8 +32,10 @@ def test_numbers_are_gapless_and_known_ids_are_skipped(journal: Journal) -> None
     """A repeated fact takes no number, in the same transaction or a later one."""
     journal.append([entry(1), entry(2), entry(1)])
     journal.append([entry(2), entry(3)])
-    found = journal.read(0, None, 10)
-    assert found == ([(n, entry(n).payload) for n in (1, 2, 3)], 3)
+    rows, upto = journal.read(0, None, 10)
+    assert [(seq, payload) for seq, _, payload in rows] == [(n, entry(n).payload) for n in (1, 2, 3)]
+    assert [time_ns for _, time_ns, _ in rows] == sorted(time_ns for _, time_ns, _ in rows)
+    assert upto == 3
     assert journal.head == 3
     assert journal.latest == {"StepOpened": 3}
 
@@ -41,11 +43,11 @@ def test_numbers_are_gapless_and_known_ids_are_skipped(journal: Journal) -> None
 def test_reads_filter_limit_and_end_by_bytes(journal: Journal) -> None:
     """`upto` is where the reading stopped: at the limit, at the page's bytes, or at the end."""
     journal.append([*(entry(n) for n in range(5)), *(entry(n, size=PAGE_BYTES // 2) for n in range(3))])
-    assert [seq for seq, _ in journal.read(1, None, 2).rows] == [2, 3]
+    assert [seq for seq, _, _ in journal.read(1, None, 2).rows] == [2, 3]
     assert journal.read(1, None, 2).upto == 3
     assert journal.read(0, {"StepOpened"}, 100).upto == 8
     large = journal.read(0, {"RunEnded"}, 100)
-    assert ([seq for seq, _ in large.rows], large.upto) == ([6, 7], 7)
+    assert ([seq for seq, _, _ in large.rows], large.upto) == ([6, 7], 7)
     assert journal.read(8, None, 10) == ([], 8)
     assert journal.read(0, set(), 10) == ([], 8)
 
@@ -77,7 +79,7 @@ def test_a_long_log_is_read_in_bounded_stretches(tmp_path: Path) -> None:
     first = journal.read(0, {"RunEnded"}, 10)
     assert first == ([], SCAN_ROWS)
     second = journal.read(first.upto, {"RunEnded"}, 10)
-    assert [seq for seq, _ in second.rows] == [SCAN_ROWS + 51]
+    assert [seq for seq, _, _ in second.rows] == [SCAN_ROWS + 51]
     assert second.upto == journal.head
     journal.close()
 

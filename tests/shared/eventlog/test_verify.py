@@ -26,7 +26,7 @@ def whole(count: int) -> tuple[list[Row], Head]:
     for seq in range(1, count + 1):
         item = entry(seq)
         checksum = chained(checksum, seq, 1000 + seq, item.type, item.payload)
-        rows.append(Row(seq, item.id, item.type, item.cause, item.lineage, 1000 + seq, item.payload, checksum))
+        rows.append(Row(seq, *item[:-1], 1000 + seq, item.payload, checksum))
     return rows, Head(count, checksum)
 
 
@@ -87,7 +87,7 @@ def test_a_deleted_row_is_found(seq: int, log: Callable[[int], Path]) -> None:
         ("UPDATE facts SET checksum = 'text' WHERE seq = 3", "fact 3 cannot be read"),
         ("UPDATE facts SET time_ns = 5 WHERE seq = 3", "fact 3 (StepOpened) was changed"),
         ("INSERT INTO cursors VALUES ('solver', 99)", "the cursor of solver stands at 99"),
-        ("INSERT INTO facts VALUES (7, 'x', 'x', '', '', 0, x'00', x'00')", "1 facts stand after fact 5"),
+        ("INSERT INTO facts VALUES (7, 'x', 'x', 'x', '', '', 0, x'00', x'00')", "1 facts stand after fact 5"),
         ("UPDATE head SET checksum = x'0000000000000000'", "the head's checksum"),
         ("DELETE FROM head", "its head is missing"),
     ],
