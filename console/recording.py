@@ -2,55 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path
-from typing import TypeVar
+from typing import Any
 
 import msgspec
 
-from shared.codec import BadFact, decode
+from console.inspect.summary import DecisionInfo, RecordingInfo, summary
+from shared.codec import BY_NAME, BadFact, decode
 from shared.errors import BadInput
+from shared.eventlog.entry import Row
 from shared.eventlog.reader import LogReader
-from shared.eventlog.verify import Problem
-from shared.messages import CandidateJudged, Decision, Fact, RunEnded, RunStarted
+from shared.eventlog.sound import sound_rows
+from shared.eventlog.verify import Problem, missing
+from shared.messages import WIRE_VERSION, Fact, RunStarted
+
+__all__ = ["LOG_NAME", "DecisionInfo", "Recording", "RecordingInfo", "log_file", "open_recording"]
 
 LOG_NAME = "log.sqlite"
-
-F = TypeVar("F", bound=Fact)
-
-
-class DecisionInfo(msgspec.Struct, frozen=True):
-    """One verdict of the gate."""
-
-    seq: int
-    step: int
-    candidate: str
-    decision: Decision
-    reason: str
-
-
-class RecordingInfo(msgspec.Struct, frozen=True):
-    """What is in a recording, at one glance."""
-
-    path: str
-    size_bytes: int
-    facts: int
-    by_type: dict[str, int]
-    first_seq: int
-    last_seq: int
-    first_time_ns: int
-    last_time_ns: int
-    duration_s: float
-    closed: bool
-    """The run said that it ended; without it the run is still going, or was cut off."""
-    ok: bool | None
-    """How it ended; None when it did not."""
-    reason: str
-    seed: int | None
-    name: str
-    wire_version: int | None
-    versions: dict[str, str]
-    decisions: tuple[DecisionInfo, ...]
+_DAMAGED = "damaged places"
+_TOLD = 100
+"""So many problems are kept in words; further ones are only counted."""
 
 
 class Recording:
@@ -58,9 +31,12 @@ class Recording:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.reader = LogReader(path)
         self.unreadable: list[Problem] = []
-        """What `facts` had to pass over so far: damaged rows, and facts of a wire schema unknown here."""
-        self._reader = LogReader(path)
+        """The first of what had to be passed over so far: damaged rows, and facts of a wire schema unknown here."""
+        self.passed_over: Counter[str] = Counter()
+        """All of it, by kind."""
+        self._checked = False
 
     def __enter__(self) -> Recording:
         return self
@@ -70,29 +46,7 @@ class Recording:
 
     def info(self) -> RecordingInfo:
         """The recording at one glance. Raises `BadInput` when the file is too damaged to count."""
-        counts = self._reader.counts()
-        first, last, began, ended = self._reader.span()
-        started = self._first(RunStarted)
-        closing = self._first(RunEnded)
-        return RecordingInfo(
-            path=str(self.path),
-            size_bytes=sum(part.stat().st_size for part in (self.path, self._beside("-wal")) if part.exists()),
-            facts=sum(counts.values()),
-            by_type=counts,
-            first_seq=first,
-            last_seq=last,
-            first_time_ns=began,
-            last_time_ns=ended,
-            duration_s=(ended - began) / 1e9,
-            closed=closing is not None,
-            ok=closing.ok if closing else None,
-            reason=closing.reason if closing else "",
-            seed=started.seed if started else None,
-            name=self._name(started),
-            wire_version=started.wire_version if started else None,
-            versions=started.versions if started else {},
-            decisions=tuple(self._decisions()),
-        )
+        return summary(self.reader)
 
     def facts(
         self,
@@ -100,50 +54,106 @@ class Recording:
         lineage: str | None = None,
         after: int = 0,
         until: int | None = None,
+        *,
+        roles: Collection[str] | None = None,
+        lineages: Collection[str] | None = None,
     ) -> Iterator[tuple[int, int, Fact]]:
         """(seq, time_ns, fact) of the wanted facts above `after` up to and including `until`, in the order of the log.
 
-        `lineage` selects a unit of work and those below it (``s3`` gives ``s3.c7`` too, ``s30`` not). What cannot be read is
-        passed over and added to `unreadable`.
+        `lineage` selects a unit of work and those below it (``s3`` gives ``s3.c7`` too, ``s30`` not), `lineages` several. What
+        cannot be read, or was changed since it was recorded, is passed over and added to `unreadable`. Raises `BadInput` for a
+        log of a newer wire schema.
         """
+        self.require_readable()
         names = None if types is None else [name if isinstance(name, str) else name.__name__ for name in types]
-        rows = self._reader.rows(after, until=until, types=names, lineage=lineage, on_damage=self.unreadable.append)
-        for row in rows:
-            try:
-                fact = decode(row.payload)
-            except BadFact as error:
-                self.unreadable.append(Problem(row.seq, f"fact {row.seq} ({row.type}) cannot be decoded: {error}"))
-                continue
-            yield row.seq, row.time_ns, fact
+        rows = self.reader.rows(
+            after, until=until, types=names, lineage=lineage, roles=roles, lineages=lineages, on_damage=self.damaged
+        )
+        if types is lineage is roles is lineages is None:
+            rows = self._gapless(rows, after, until)
+        for row in self.sound(rows):
+            if fact := self.decoded(row):
+                yield row.seq, row.time_ns, fact
+
+    def sound(self, rows: Iterable[Row]) -> Iterator[Row]:
+        """Those of the rows that are as they were recorded; the others are noted."""
+        return sound_rows(self.reader, rows, self.damaged)
+
+    def decoded(self, row: Row) -> Fact | None:
+        """The fact in a row; None when it is none, which is noted in `unreadable`."""
+        if row.type not in BY_NAME:
+            self._note(f"{row.type}, a fact unknown here", Problem(row.seq, f"fact {row.seq} is a {row.type}, unknown here"))
+            return None
+        try:
+            return decode(row.payload)
+        except BadFact as error:
+            problem = Problem(row.seq, f"fact {row.seq} ({row.type}) cannot be decoded: {error}")
+            self._note(f"{row.type} that cannot be decoded", problem)
+            return None
+
+    def require_readable(self) -> None:
+        """Raises `BadInput` when the log states a wire schema newer than this version's."""
+        if self._checked:
+            return
+        self._checked = True
+        row = next(self.reader.rows(types=[RunStarted.__name__], on_damage=lambda _: None), None)
+        version = _stated_version(row) if row else None
+        if isinstance(version, int) and version > WIRE_VERSION:
+            raise BadInput(
+                f"{self.path} was recorded with wire version {version}, this version reads up to {WIRE_VERSION}: use the "
+                "version that recorded it, or a newer one (`sagepace log info` works all the same)"
+            )
 
     def verify(self) -> list[Problem]:
         """Everything wrong with the file, in words; empty when it is whole."""
-        return list(self._reader.verify())
+        return list(self.reader.verify())
 
     def close(self) -> None:
         """Lets go of the file."""
-        self._reader.close()
+        self.reader.close()
 
-    def _first(self, fact_type: type[F]) -> F | None:
-        return next((fact for _, _, fact in self.facts([fact_type]) if isinstance(fact, fact_type)), None)
+    def _gapless(self, rows: Iterator[Row], after: int, until: int | None) -> Iterator[Row]:
+        """The rows; numbers that are missing, and of which nothing else was said, are noted."""
+        try:
+            head = self.reader.head().seq
+        except BadInput:
+            head = 0
+        last, told = after, self.passed_over[_DAMAGED]
+        for row in rows:
+            self._note_missing(last + 1, row.seq - 1, told)
+            yield row
+            last, told = row.seq, self.passed_over[_DAMAGED]
+        self._note_missing(last + 1, head if until is None else min(head, until), told)
 
-    def _name(self, started: RunStarted | None) -> str:
-        """The run's name: from its run file, else its directory's."""
-        name = started.config.get("run", {}).get("name") if started else None
-        return str(name or self.path.resolve().parent.name)
+    def _note_missing(self, first: int, last: int, told: int) -> None:
+        if first <= last and self.passed_over[_DAMAGED] == told:
+            self.damaged(missing(first, last))
 
-    def _decisions(self) -> Iterator[DecisionInfo]:
-        for seq, _, fact in self.facts([CandidateJudged]):
-            if isinstance(fact, CandidateJudged):
-                yield DecisionInfo(seq, fact.step, fact.candidate, fact.decision, fact.reason)
+    def damaged(self, problem: Problem) -> None:
+        """Notes a place that cannot be read; whoever reads rows past this class gives it to the reader."""
+        self._note(_DAMAGED, problem)
 
-    def _beside(self, suffix: str) -> Path:
-        return self.path.with_name(self.path.name + suffix)
+    def _note(self, kind: str, problem: Problem) -> None:
+        self.passed_over[kind] += 1
+        if len(self.unreadable) < _TOLD:
+            self.unreadable.append(problem)
+
+
+def _stated_version(row: Row) -> Any:
+    try:
+        return msgspec.msgpack.decode(row.payload)["wire_version"]
+    except (msgspec.DecodeError, RecursionError, LookupError, TypeError):
+        return None
 
 
 def open_recording(place: Path) -> Recording:
     """The recording of a run directory (or of a log file itself). Raises `BadInput` when there is none that can be read."""
+    return Recording(log_file(place))
+
+
+def log_file(place: Path) -> Path:
+    """The log of a run directory, or `place` itself if it is a file. Raises `BadInput` when there is none."""
     path = place if place.is_file() else place / LOG_NAME
     if not path.exists():
         raise BadInput(f"no recording in {place}: {LOG_NAME} is missing there; give the directory of a run")
-    return Recording(path)
+    return path
