@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help setup run test test-all lint format bootstrap clean
+.PHONY: help setup run test test-all test-chaos lint format histories bootstrap clean
 .DEFAULT_GOAL := help
 
 help: ## this list
@@ -29,10 +29,13 @@ run: $(READY) ## the whole loop on the tiny model; ends by itself
 	@$(BIN)/sagepace run $(RUN) $(ARGS)
 
 test: $(READY) ## all tests that take seconds
-	$(BIN)/pytest -m "not slow"
+	$(BIN)/pytest -m "not slow and not chaos"
 
-test-all: $(READY) ## all tests, the slow ones too
-	$(BIN)/pytest
+test-all: $(READY) ## all tests, the slow ones too, but for the storms
+	$(BIN)/pytest -m "not chaos"
+
+test-chaos: $(READY) ## storms: over 200 kills, freezes and interruptions of everything, a quarter of an hour
+	$(BIN)/pytest -m chaos -rP
 
 lint: $(READY) ## style, types and import contracts
 	$(BIN)/ruff check .
@@ -43,6 +46,9 @@ lint: $(READY) ## style, types and import contracts
 format: $(READY) ## lets ruff lay the code out
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
+
+histories: $(READY) ## records tests/replay/histories anew (CONTRIBUTING.md says when)
+	$(BIN)/python -m tests.replay.record
 
 bootstrap: $(READY) ## makes the tiny base model anew in out/bootstrap (under an hour)
 	@$(BIN)/sagepace bootstrap

@@ -10,7 +10,7 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-MAX_RESTARTS = 5
+MAX_RESTARTS = 10
 """A process that dies more often than this within `WINDOW_S` is not started again."""
 WINDOW_S = 120.0
 FIRST_DELAY_S = 0.2
@@ -20,9 +20,12 @@ MAX_DELAY_S = 5.0
 class RestartPolicy:
     """When a process that died is started again: soon, then later and later, and after too many deaths not at all."""
 
-    def __init__(self, max_restarts: int = MAX_RESTARTS, window_s: float = WINDOW_S) -> None:
+    def __init__(
+        self, max_restarts: int = MAX_RESTARTS, window_s: float = WINDOW_S, first_delay_s: float = FIRST_DELAY_S
+    ) -> None:
         self.max_restarts = max_restarts
         self.window_s = window_s
+        self._first_delay_s = first_delay_s
         self._deaths: deque[float] = deque()
 
     def delay_after_death(self, at: float) -> float | None:
@@ -32,7 +35,7 @@ class RestartPolicy:
             self._deaths.popleft()
         if len(self._deaths) > self.max_restarts:
             return None
-        return min(MAX_DELAY_S, FIRST_DELAY_S * 2.0 ** (len(self._deaths) - 1))
+        return min(MAX_DELAY_S, self._first_delay_s * 2.0 ** (len(self._deaths) - 1))
 
 
 class Child:
@@ -84,9 +87,11 @@ class Child:
         return status
 
     def terminate(self) -> None:
-        """Asks the process to end."""
+        """Asks the process to end; one that stands still is woken up for it."""
         if self._process:
-            self._process.terminate()
+            # Not by `Popen`, which would first look whether it is dead and, if so, keep its death to itself.
+            os.kill(self._process.pid, signal.SIGTERM)
+            os.kill(self._process.pid, signal.SIGCONT)
 
     def kill(self) -> None:
         """Ends the process and its group at once and waits for it."""

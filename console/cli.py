@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import os
 import sys
+from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from console.inspect.cli import log_app
 from shared.errors import BadInput
 
 DEFAULT_RUN = Path("runs/tiny.toml")
@@ -28,8 +30,15 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
 )
-log_app = typer.Typer(help="What is in a run's log.", no_args_is_help=True)
 app.add_typer(log_app, name="log")
+
+
+class Source(StrEnum):
+    """Where completions come from in a re-run."""
+
+    RECORDED = "recorded"
+    LIVE = "live"
+
 
 Directory = Annotated[Path, typer.Argument(help="Directory of a run.")]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
@@ -87,38 +96,68 @@ def default_run() -> Path:
     return beside if beside.exists() and not DEFAULT_RUN.exists() else DEFAULT_RUN
 
 
-@log_app.command("info")
-def log_info(directory: Directory, as_json: AsJson = False) -> None:
-    """What is in a log: counts, times, decisions."""
-    from console.log_commands import print_info
-
-    print_info(directory, as_json=as_json)
-
-
-@log_app.command("cat")
-def log_cat(
+@app.command("rerun")
+def rerun_service(
     *,
     directory: Directory,
-    types: Annotated[list[str] | None, typer.Option("--type", help="Only facts of this type; may be repeated.")] = None,
-    lineage: Annotated[str | None, typer.Option(help="Only this unit of work and those below it, such as s3.c7.")] = None,
-    first: Annotated[int, typer.Option("--from", min=1, help="First sequence number.")] = 1,
-    until: Annotated[int | None, typer.Option(min=1, help="Last sequence number.")] = None,
-    limit: Annotated[int | None, typer.Option(min=1, help="At most so many facts.")] = None,
-    follow: Annotated[bool, typer.Option("--follow", help="Go on with what is added, until Ctrl-C.")] = False,
+    service: Annotated[str, typer.Option(metavar="NAME", help="The service to run again, such as solver.")],
+    settings: Annotated[
+        list[str] | None, typer.Option("--set", metavar="SECTION.KEY=VALUE", help="What if? Change a key.")
+    ] = None,
+    engine: Annotated[Source, typer.Option(help="Where completions come from.")] = Source.RECORDED,
+    model: Annotated[Path | None, typer.Option(help="Folder of the base policy, where the run's store is not at hand.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """The facts themselves, one a line."""
-    from console.log_commands import Wanted, print_facts
+    """Run one service again on a recording and compare what it says; exit status 1 at a difference."""
+    from console.rerun.again import Wishes
+    from console.rerun.command import rerun
 
-    print_facts(directory, Wanted(types, lineage, first, until, limit), follow=follow, as_json=as_json)
+    wishes = Wishes(settings or (), engine is Source.LIVE, model)
+    raise typer.Exit(rerun(directory, service, wishes, json=as_json))
 
 
-@log_app.command("verify")
-def log_verify(directory: Directory, as_json: AsJson = False) -> None:
-    """Check that a log is whole; exit status 1 when it is not."""
-    from console.log_commands import print_verification
+@app.command()
+def replay(
+    *,
+    directory: Directory,
+    bus: Annotated[str | None, typer.Option(metavar="ADDRESS", help="Where to publish [default: a new private one].")] = None,
+    keys: Annotated[Path | None, typer.Option(help="The broker's keys, when the address is not of this machine.")] = None,
+    speed: Annotated[float | None, typer.Option(help="Recorded seconds in a second [default: 1].")] = None,
+    instant: Annotated[bool, typer.Option("--instant", help="As fast as it can be read.")] = False,
+    lockstep: Annotated[bool, typer.Option("--lockstep", help="As fast as the slowest consumer reads.")] = False,
+    window: Annotated[int, typer.Option(min=1, help="With --lockstep: so many facts at once.")] = 1,
+    step: Annotated[bool, typer.Option("--step", help="Start paused; n shows the next fact.")] = False,
+    max_gap: Annotated[float | None, typer.Option(metavar="S", help="Cut idle times to so many recorded seconds.")] = None,
+    first: Annotated[str | None, typer.Option("--from", metavar="PLACE", help="Sequence number, offset (90s) or time.")] = None,
+    until: Annotated[str | None, typer.Option(metavar="PLACE", help="Likewise; the last fact that is played.")] = None,
+    only: Annotated[str | None, typer.Option(metavar="FACT,...", help="Only facts of these types.")] = None,
+    loop: Annotated[bool, typer.Option("--loop", help="Begin anew at the end.")] = False,
+    exit_at_end: Annotated[bool, typer.Option("--exit-at-end", help="End when all was shown and read.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Only the address, and what goes wrong.")] = False,
+) -> None:
+    """Publish a recording again, on a bus of its own, for observers or a service under a debugger."""
+    from console.replay import command
 
-    raise typer.Exit(print_verification(directory, as_json=as_json))
+    pace = command.PaceOptions(speed, instant, lockstep, window, step, max_gap)
+    raise typer.Exit(
+        command.replay(
+            command.ReplayOptions(directory, bus, keys, pace, first, until, only, loop, exit_at_end, quiet),
+        )
+    )
+
+
+@app.command()
+def control(
+    *,
+    address: Annotated[str, typer.Argument(help="Address of the replay, as it printed it.")],
+    command: Annotated[str, typer.Argument(help="pause, resume, step [N], seek N, speed X, loop [on|off], stop or status.")],
+    value: Annotated[str | None, typer.Argument(help="The number, or on or off.")] = None,
+    as_json: AsJson = False,
+) -> None:
+    """Pause, step, move or end a replay from elsewhere, and print how it stands."""
+    from console.replay.control import print_control
+
+    print_control(address, command, value, as_json=as_json)
 
 
 @app.command()
@@ -133,6 +172,20 @@ def bootstrap(
     from console.bootstrap.make import make_model
 
     make_model(out, seed=seed, steps=steps, threads=threads, report=print)
+
+
+@app.command()
+def keys(
+    *,
+    directory: Annotated[Path, typer.Argument(metavar="DIR", help="Where to make them; what is there is kept.")],
+    clients: Annotated[
+        list[str] | None, typer.Option("--client", metavar="NAME", help="A client; may be repeated [default: client].")
+    ] = None,
+) -> None:
+    """Make the keys that a bus needs where other hosts can reach it."""
+    from console.keys_command import print_keys
+
+    print_keys(directory, clients or ())
 
 
 @app.command("version")

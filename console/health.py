@@ -1,11 +1,19 @@
-"""When a run is in trouble: no progress, or too many faults. Pure judgements, and the question who is busy."""
+"""When a run is in trouble: no progress, too many faults, or a fault that nothing can follow. Pure judgements, and the question
+who is busy."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from console.view import RunView
+from shared.awake import AwakeClock
 from shared.bus.port import Bus
-from shared.flow import FLOW
-from shared.messages import Fact, Role
+from shared.flow import FLOW, UPKEEP
+from shared.messages import Fact, Role, TrainingEnded, WorkFailed
+from shared.roster import role_of
+
+_LONGEST_LOOK_S = 10.0
+"""Between two looks at the log no more time than this counts; it takes as long when the broker is being restarted."""
 
 
 class RunStopped(Exception):
@@ -13,18 +21,20 @@ class RunStopped(Exception):
 
 
 class StallWatch:
-    """Measures how long the log has not grown."""
+    """Measures how long the log has not grown, in time in which this process was awake."""
 
     def __init__(self, limit_s: float) -> None:
+        self._clock = AwakeClock(_LONGEST_LOOK_S)
         self._limit_s = limit_s
         self._facts = -1
         self._since = 0.0
 
     def stalled(self, facts: int, at: float) -> bool:
         """Whether the log, now `facts` long, has not grown for the limit at time `at` (seconds on a steady clock)."""
+        awake = self._clock.at(at)
         if facts != self._facts:
-            self._facts, self._since = facts, at
-        return at - self._since >= self._limit_s
+            self._facts, self._since = facts, awake
+        return awake - self._since >= self._limit_s
 
 
 def check_faults(view: RunView, limit: float) -> None:
@@ -34,23 +44,43 @@ def check_faults(view: RunView, limit: float) -> None:
         raise RunStopped(f"{share}; the last one: {view.last_fault}")
 
 
-async def busy(bus: Bus) -> str:
-    """Who has not finished what, from the cursors: ``inference: SampleRequested s3.a2``, or that nobody has work."""
-    waiting = []
-    for role, port in FLOW.items():
-        if role is Role.CONSOLE:
+def check_failure(fact: Fact) -> None:
+    """Raises `RunStopped` for a work given up without which nothing can follow: the Learner's, and the final evaluation."""
+    if isinstance(fact, WorkFailed) and (
+        fact.role is Role.LEARNER or (fact.role is Role.GATE and fact.work_type == TrainingEnded.__name__)
+    ):
+        raise RunStopped(f"the {fact.role} gave up on {fact.work_type} {fact.lineage}: {fact.reason}")
+
+
+async def busy(bus: Bus, processes: Iterable[str]) -> str:
+    """Who has not finished what, from the cursors of `processes` and of roles without one.
+
+    The newest fact comes first: whoever works on it is what the others wait for. Such as ``inference: SampleRequested s3.a2``.
+    """
+    names = {*processes}
+    names |= {str(role) for role in FLOW if role is not Role.CONSOLE and not any(role_of(name) is role for name in names)}
+    waiting: list[tuple[int, str]] = []
+    for name in names:
+        role = role_of(name)
+        if role is None or role not in FLOW:
             continue
-        fact = await _first_after(bus, await bus.cursor(role), port.takes)
-        if fact:
-            waiting.append(f"{role}: {type(fact).__name__} {fact.lineage}".rstrip())
-    return "; ".join(waiting) if waiting else "no service has work"
+        found = await _first_after(bus, await bus.cursor(name), FLOW[role].takes)
+        if found:
+            seq, fact = found
+            what = "work that it took over" if type(fact) in UPKEEP else f"{type(fact).__name__} {fact.lineage}".rstrip()
+            waiting.append((seq, f"{name}: {what} (fact {seq})"))
+    return "; ".join(text for _, text in sorted(waiting, reverse=True)) if waiting else "no service has work"
 
 
-async def _first_after(bus: Bus, seq: int, types: frozenset[type[Fact]]) -> Fact | None:
+async def _first_after(bus: Bus, seq: int, types: frozenset[type[Fact]]) -> tuple[int, Fact] | None:
+    """The first fact of these types above `seq`, or the fact right there when it is one by which work changed hands."""
+    page = await bus.read(seq, UPKEEP, limit=1)
+    if page.facts and page.facts[0][0] == seq + 1:
+        return page.facts[0]
     while True:
         page = await bus.read(seq, types, limit=1)
         if page.facts:
-            return page.facts[0][1]
+            return page.facts[0]
         if page.upto <= seq:
             return None
         seq = page.upto

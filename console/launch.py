@@ -10,7 +10,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from console.child import Child, python_module
+from console.child import Child, RestartPolicy, python_module
 from console.place import Place, check_model
 from console.recording import open_recording
 from console.runfile import PACKAGED_MODEL, RunFile
@@ -25,9 +25,16 @@ from shared.store import PolicyStore
 
 HERE = Path(__file__).resolve().parents[1]
 """The folder that holds the project's own files, such as the tiny model."""
-FREE_TO_CHANGE = {("run", "name"), ("run", "dir"), ("run", "stall_s"), ("run", "max_fault_share"), ("run", "min_free_mb")}
+FREE_TO_CHANGE = {
+    ("run", key)
+    for key in (
+        "name", "dir", "stall_s", "max_fault_share", "min_free_mb",
+        "frozen_s", "stuck_s", "leave_s", "max_restarts", "replicas",
+    )
+}  # fmt: skip
 """Keys that may differ when a run goes on: they change none of its facts."""
 _VERSIONS = ("sage-pace", "torch", "transformers", "tokenizers", "numpy", "pyzmq", "msgspec")
+_PROCESSOR = ("cpu family", "model", "CPU implementer", "CPU part")
 _THREAD_VARIABLES = ("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS")
 
 
@@ -77,14 +84,28 @@ def first_facts(run: RunFile, place: Place, base_policy: str, tasks: Sequence[tu
 
 
 def versions() -> dict[str, str]:
-    """Versions of Python and of the libraries that matter for a repeat."""
-    found = {"python": platform.python_version()}
+    """Versions of Python, of the libraries that matter for a repeat, and the processor, whose rounding does too."""
+    found = {"python": platform.python_version(), "cpu": processor()}
     for package in _VERSIONS:
         try:
             found[package] = version(package)
         except PackageNotFoundError:
             continue
     return found
+
+
+def processor() -> str:
+    """What the system tells of the processor, such as ``AMD EPYC, cpu family 26, model 2``; at least its architecture.
+
+    A virtual machine often hides the name's ending, so family and model stand beside it.
+    """
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")[0].splitlines()
+    except OSError:
+        lines = []
+    told = {name.strip(): value.strip() for name, _, value in (line.partition(":") for line in lines)}
+    name = told.get("model name") or platform.processor() or platform.machine()
+    return ", ".join([name, *(f"{key} {told[key]}" for key in _PROCESSOR if key in told)])
 
 
 def recorded_start(place: Place) -> RunStarted:
@@ -110,21 +131,35 @@ def check_same(recorded: Mapping[str, Mapping[str, Any]], wanted: Mapping[str, M
 
 def broker_child(place: Place, run: RunFile) -> Child:
     """The broker of the run."""
-    command = python_module("services.bus", "--bus", bus_address_for(place.root), "--log", str(place.log))
-    return Child("bus", command, place.output / "bus.log", _environment(run, 1))
+    address, leave = bus_address_for(place.root), f"{run.run.leave_s:g}"
+    command = python_module("services.bus", "--bus", address, "--log", str(place.log), "--leave", leave)
+    return _child("bus", command, place, run, 1)
 
 
 def service_children(place: Place, run: RunFile) -> list[Child]:
-    """The seven roles and inference, in the order of the flow table."""
+    """The seven roles and inference, in the order of the flow table; several of a role where the run file says so."""
     address = bus_address_for(place.root)
     children = []
     for role in FLOW:
         if role is Role.CONSOLE:
             continue
         threads = {Role.LEARNER: run.learner.threads, Role.INFERENCE: run.inference.threads}.get(role, 1)
-        command = python_module(f"services.{role}", "--bus", address)
-        children.append(Child(str(role), command, place.output / f"{role}.log", _environment(run, threads)))
+        for name in replica_names(role, run):
+            command = python_module(f"services.{role}", "--bus", address, "--replica", name)
+            children.append(_child(name, command, place, run, threads))
     return children
+
+
+def replica_names(role: Role, run: RunFile) -> list[str]:
+    """The names of a role's processes: the role's own when there is one, else numbered."""
+    count = run.run.replicas.get(role, 1)
+    return [str(role)] if count == 1 else [f"{role}-{number}" for number in range(1, count + 1)]
+
+
+def _child(name: str, command: list[str], place: Place, run: RunFile, threads: int) -> Child:
+    child = Child(name, command, place.output / f"{name}.log", _environment(run, threads))
+    child.policy = RestartPolicy(run.run.max_restarts)
+    return child
 
 
 def _environment(run: RunFile, threads: int) -> dict[str, str]:

@@ -29,6 +29,7 @@ from console.runfile import RunFile, load_run_file
 from console.screen import screen_for
 from console.session import OK, Ending, Limits, Session
 from shared.bus.address import bus_address_for
+from shared.bus.rollcall import RollCall
 from shared.bus.zeromq import ZmqBus
 from shared.messages import Fact
 
@@ -53,11 +54,14 @@ def run_loop(path: Path, options: RunOptions) -> int:
     console = Console()
     with screen_for(console, quiet=options.quiet) as screen:
         screen.say(f"run {run.run.name}: {run.run.steps} steps, seed {run.run.seed}, in {place.root}")
-        limits = Limits(run.run.stall_s, run.run.max_fault_share, len(set(run.gate.test_temperatures)))
+        evaluations = len(set(run.gate.test_temperatures))
+        limits = Limits(run.run.stall_s, run.run.max_fault_share, evaluations, run.run.frozen_s, run.run.stuck_s)
 
         async def session() -> Ending:
-            bus = ZmqBus(bus_address_for(place.root))
-            return await Session(bus, broker_child(place, run), service_children(place, run), screen, limits).run(first)
+            address = bus_address_for(place.root)
+            broker, services = broker_child(place, run), service_children(place, run)
+            roll = RollCall(address)
+            return await Session(ZmqBus(address), broker, services, screen, limits, roll=roll).run(first)
 
         ending = asyncio.run(session())
     _tell(ending, place, console)

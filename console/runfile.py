@@ -26,6 +26,7 @@ from shared.config import nearest, read_section
 from shared.domains import DomainConfig
 from shared.errors import BadInput
 from shared.flow import FLOW
+from shared.messages import Role
 from shared.prompts import MissingTemplate, load_templates
 from shared.rewards.rules import SageRules
 
@@ -53,6 +54,18 @@ class RunSection(msgspec.Struct, frozen=True):
     """The run stops when faults of ours spoil more than this share of the work."""
     min_free_mb: Annotated[int, msgspec.Meta(ge=0)] = 500
     """The run does not start with less free disk space, in MB."""
+    replicas: dict[str, Annotated[int, msgspec.Meta(ge=1, le=64)]] = {}
+    """How many processes share a role's work, such as ``{ solver = 2 }``; one of each role that is not named."""
+    frozen_s: Annotated[float, msgspec.Meta(ge=1)] = 4.0
+    """A process without a heartbeat for so many seconds is killed and started again."""
+    stuck_s: Annotated[float, msgspec.Meta(ge=1)] = 60.0
+    """A process whose event loop has not come round for so many seconds is killed and started again."""
+    leave_s: Annotated[float, msgspec.Meta(ge=1)] = 10.0
+    """The other replicas take over the work of a process that was not heard of for so many seconds."""
+    max_restarts: Annotated[int, msgspec.Meta(ge=0)] = 10
+    """The run stops when a process was lost more often than this within two minutes."""
+    deaths_over_one_fact: Annotated[int, msgspec.Meta(ge=1)] = 3
+    """A fact over which a process died so often, while it handled nothing else, is given up."""
 
 
 class ModelSection(msgspec.Struct, frozen=True):
@@ -101,54 +114,90 @@ def load_run_file(path: Path, settings: Sequence[str] = (), overrides: Mapping[s
     Raises `BadInput` for a missing or unreadable file, unknown names, wrong types and ranges.
     """
     tables, origins = _read(path)
-    for setting in settings:
-        section, key, value = parse_setting(setting)
-        tables.setdefault(section, {})[key] = value
-        origins.setdefault(section, {})[key] = "--set"
+    _apply(settings, tables, origins)
     for key, value in (overrides or {}).items():
         tables.setdefault("run", {})[key] = value
         origins.setdefault("run", {})[key] = f"--{key}"
     tables.setdefault("run", {}).setdefault("name", path.stem)
+    return _checked(tables, origins, str(path))
+
+
+def change_run(recorded: Mapping[str, Mapping[str, Any]], settings: Sequence[str], where: str) -> RunFile:
+    """A run's recorded sections, changed by `settings` as `load_run_file` does it; `where` names the recording.
+
+    Raises `BadInput` for unknown names, wrong types and ranges.
+    """
+    tables = {name: dict(table) for name, table in recorded.items()}
+    origins: Origins = {}
+    _apply(settings, tables, origins)
+    return _checked(tables, origins, where)
+
+
+def _apply(settings: Sequence[str], tables: Tables, origins: Origins) -> None:
+    for setting in settings:
+        section, key, value = parse_setting(setting)
+        table = tables.setdefault(section, {})
+        old = table.get(key)
+        table[key] = {**old, **value} if isinstance(old, dict) and isinstance(value, dict) else value
+        origins.setdefault(section, {})[key] = "--set"
+
+
+def _checked(tables: Tables, origins: Origins, where: str) -> RunFile:
+    """The run that the tables describe. `where` is where a key stands that `origins` says nothing of."""
     sections = {}
     for name, kind in SECTIONS.items():
-        places = {"": str(path)} | origins.get(name, {})
+        places = {"": where} | origins.get(name, {})
         sections[name] = read_section(kind, tables.get(name, {}), name, places)
     run = RunFile(**sections)  # type: ignore[arg-type]
-    _temperatures_agree(run, path)
-    _prompt_sets_exist(run, path)
+    _temperatures_agree(run, where)
+    _prompt_sets_exist(run, where)
+    _replicas_are_roles(run, origins.get("run", {}).get("replicas", where))
     return run
 
 
-def _prompt_sets_exist(run: RunFile, path: Path) -> None:
+def _replicas_are_roles(run: RunFile, where: str) -> None:
+    """Each name in `run.replicas` is one of a role that has processes."""
+    roles = [role.value for role in FLOW if role is not Role.CONSOLE]
+    for name in run.run.replicas:
+        if name not in roles:
+            raise BadInput(f"{where}: run.replicas.{name}: no such role; {nearest(name, roles)}")
+
+
+def _prompt_sets_exist(run: RunFile, where: str) -> None:
     """A mistyped prompt set is found before anything is written, not when the role starts."""
     for role in SPEAKING:
         try:
             load_templates(Path(services.__path__[0]) / role, getattr(run, role).prompts)
         except MissingTemplate as error:
-            raise BadInput(f"{path}: {role}.prompts: {error}") from error
+            raise BadInput(f"{where}: {role}.prompts: {error}") from error
 
 
-def _temperatures_agree(run: RunFile, path: Path) -> None:
+def _temperatures_agree(run: RunFile, where: str) -> None:
     """Ratios are taken against what was sampled, so the trained policy must be the sampled one, temperature included."""
     for role in run.learner.roles:
         temperature = getattr(run, role).temperature
         if temperature != run.learner.temperature:
             raise BadInput(
-                f"{path}: {role}.temperature is {temperature:g} but learner.temperature is {run.learner.temperature:g}: "
+                f"{where}: {role}.temperature is {temperature:g} but learner.temperature is {run.learner.temperature:g}: "
                 f"samples are trained on at the temperature they were drawn at; set both alike, or leave {role} out of "
                 "learner.roles"
             )
 
 
 def parse_setting(setting: str) -> tuple[str, str, Any]:
-    """``section.key=value`` in parts; the value is a TOML literal, or text when it is none. Raises `BadInput`."""
+    """``section.key=value`` in parts; the value is a TOML literal, or text when it is none. Raises `BadInput`.
+
+    ``section.key.name=value`` sets one entry of a key that is a table: the value is then ``{name: value}``.
+    """
     name, equals, text = setting.partition("=")
     section, dot, key = name.strip().partition(".")
     if not (equals and dot and section and key):
         raise BadInput(f"--set {setting}: expected SECTION.KEY=VALUE, such as learner.lr=0.001")
     if section not in SECTIONS:
         raise BadInput(f"--set {setting}: no such section '{section}'; {nearest(section, SECTIONS)}")
-    return section, key, _literal(text.strip())
+    key, entry, rest = key.partition(".")
+    value = _literal(text.strip())
+    return section, key, {rest: value} if entry else value
 
 
 def _literal(text: str) -> Any:

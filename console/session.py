@@ -10,11 +10,13 @@ from contextlib import suppress
 from typing import NamedTuple
 
 from console.child import Child
-from console.health import RunStopped, StallWatch, busy, check_faults
+from console.health import RunStopped, StallWatch, busy, check_failure, check_faults
 from console.screen import Health, Screen
 from console.supervisor import ServiceLost, Supervisor
 from console.view import VIEW_TYPES, RunView
+from console.watch import FROZEN_S, STUCK_S, Watch
 from shared.bus.port import Bus, BusClosed
+from shared.bus.rollcall import RollCall
 from shared.messages import Fact, RunEnded, RunStarted, named
 
 OK, FAULT = 0, 3
@@ -40,19 +42,34 @@ class Limits(NamedTuple):
     max_fault_share: float
     evaluations: int
     """So many different `EvaluationCompleted` facts end the run."""
+    frozen_s: float = FROZEN_S
+    """A process without a heartbeat for so long is killed and started again."""
+    stuck_s: float = STUCK_S
+    """A process whose event loop has not come round for so long is killed and started again."""
 
 
 class Session:
-    """One run from start to end. `bus` is the client of the broker that the first of `children` is."""
+    """One run from start to end."""
 
-    def __init__(self, bus: Bus, broker: Child, services: Sequence[Child], screen: Screen, limits: Limits) -> None:
+    def __init__(
+        self,
+        bus: Bus,
+        broker: Child,
+        services: Sequence[Child],
+        screen: Screen,
+        limits: Limits,
+        *,
+        roll: RollCall | None = None,
+    ) -> None:
+        """`bus` and `roll` are clients of the broker that `broker` is; without `roll` only deaths of processes are noticed."""
         self.view = RunView()
         self._bus = bus
         self._broker = broker
         self._services = services
         self._screen = screen
         self._limits = limits
-        self._supervisor = Supervisor(screen.say)
+        watch = Watch(broker.name, limits.frozen_s, limits.stuck_s) if roll else None
+        self._supervisor = Supervisor(screen.say, watch=watch, roll=roll)
         self._signals: list[signal.Signals] = []
         self._signalled = asyncio.Event()
 
@@ -118,6 +135,7 @@ class Session:
             seen, now = page.upto, time.monotonic()
             for _, fact in page.facts:
                 self.view.take(fact, now)
+                check_failure(fact)
             if now - drawn >= _REDRAW_S or self._evaluated:
                 self._screen.show(self.view, self.health(), seen)
                 drawn = now
@@ -127,8 +145,9 @@ class Session:
                 raise RunStopped(self.view.ending.reason)
             check_faults(self.view, self._limits.max_fault_share)
             if watch.stalled(seen, now):
+                names = [child.name for child in self._services]
                 raise RunStopped(
-                    f"no new fact for {self._limits.stall_s:g} s (run.stall_s); still open: {await busy(self._bus)}"
+                    f"no new fact for {self._limits.stall_s:g} s (run.stall_s); still open: {await busy(self._bus, names)}"
                 )
             if not page.facts:
                 await self._bus.news(seen, _REDRAW_S)
@@ -140,6 +159,7 @@ class Session:
             page = await self._bus.read(seen, VIEW_TYPES)
             for _, fact in page.facts:
                 self.view.take(fact)
+                check_failure(fact)
             if page.upto <= seen:
                 return seen
             seen = page.upto

@@ -6,10 +6,18 @@ from typing import Union
 
 import msgspec
 
-from shared.messages import FACT_TYPES, Fact
+from shared.messages import FACT_TYPES, WIRE_VERSION, Fact
+
+
+class _Tagged(msgspec.Struct):
+    """What every fact has, of whatever version."""
+
+    type: str
+
 
 _ENCODER = msgspec.msgpack.Encoder()
 _DECODER: msgspec.msgpack.Decoder[Fact] = msgspec.msgpack.Decoder(Union[FACT_TYPES])  # noqa: UP007
+_TAG = msgspec.msgpack.Decoder(_Tagged)
 BY_NAME: dict[str, type[Fact]] = {fact_type.__name__: fact_type for fact_type in FACT_TYPES}
 
 
@@ -27,4 +35,15 @@ def decode(data: bytes) -> Fact:
     try:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
-        raise BadFact(str(error)) from error
+        raise BadFact(_reason(data, error)) from error
+
+
+def _reason(data: bytes, error: Exception) -> str:
+    """Why `data` is no fact: above all, whether it may be one of a newer schema."""
+    try:
+        name = _TAG.decode(data).type
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError):
+        return str(error)
+    if name in BY_NAME:
+        return str(error)
+    return f"{name[:100]!r} is no type of fact in wire version {WIRE_VERSION}; whoever wrote it may run a newer version"

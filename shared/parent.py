@@ -12,14 +12,16 @@ PARENT_VARIABLE = "SAGEPACE_PARENT"
 
 
 def follow_parent() -> None:
-    """Asks Linux for SIGTERM at the parent's end when `PARENT_VARIABLE` names it.
+    """Asks Linux for SIGKILL at the parent's end when `PARENT_VARIABLE` names it.
 
-    Elsewhere the supervisor's own clean-up has to do. A service started by hand has no such variable and goes on alone.
+    A supervisor that can still do so ends its children in order; this is for one that cannot. Any other signal would not reach
+    a process that is frozen, and nothing acknowledged is lost by this one. Elsewhere the supervisor's own clean-up has to do. A
+    service started by hand has no such variable and goes on alone.
     """
     parent = os.environ.get(PARENT_VARIABLE)
     if not parent or sys.platform != "linux":
         return
     pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGTERM)
+    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
     if os.getppid() != int(parent):  # it ended before we asked
         sys.exit(0)

@@ -74,10 +74,13 @@ class PolicyStore:
         """All policies."""
         return {entry.name for entry in self.root.iterdir() if _NAME.fullmatch(entry.name)}
 
-    def prune(self, keep: AbstractSet[str]) -> set[str]:
-        """Removes every policy but those to keep, and gives the names removed. A reader never sees half a policy."""
+    def prune(self, keep: AbstractSet[str], among: AbstractSet[str] | None = None) -> set[str]:
+        """Removes every policy but those to keep (only `among` these, where given), and gives the names removed.
+
+        A reader never sees half a policy.
+        """
         with self._alone():
-            gone = self.names() - keep
+            gone = (self.names() if among is None else self.names() & among) - keep
             for name in gone:
                 (self.root / name).rename(self.root / f"{_UNFINISHED}{name}")
             self._remove_leftovers()
@@ -93,6 +96,11 @@ class PolicyStore:
         with (self.root / ".lock").open("w") as lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def is_policy_name(text: str) -> bool:
+    """Whether a policy may be called so; nothing else is ever a path in a store."""
+    return _NAME.fullmatch(text) is not None
 
 
 def content_name(folder: Path) -> str:

@@ -45,18 +45,18 @@ class DurableEngine:
         self._searched_at = float("-inf")
 
     def observe(self, fact: Fact) -> None:
-        """Takes note of an answer and wakes whoever waits for it. Other roles' completions pass by."""
+        """Takes note of an answer and wakes whoever waits for it; the first stands. Other roles' completions pass by."""
         if not isinstance(fact, SampleCompleted | SampleFailed):
             return
         waiter = self._waiting.pop(fact.request, None)
         if waiter is None and isinstance(fact, SampleCompleted) and fact.role != self._role:
             return
-        self._answers[fact.request] = fact
+        first = self._answers.setdefault(fact.request, fact)
         if len(self._answers) > self._remembered:
             self._answers.popitem(last=False)
             self._forgot = True
         if waiter is not None:
-            waiter.set_result(fact)
+            waiter.set_result(first)
 
     async def sample(
         self, cause: Fact, prompt: Prompt, sampling: Sampling, *, role: Role, policy: str, index: int = 0

@@ -15,6 +15,7 @@ import msgspec
 from console.recording import open_recording
 from shared.codec import encode
 from shared.errors import BadInput
+from shared.flow import UPKEEP
 from shared.messages import Fact, RunStarted
 
 ROOT = Path(__file__).parents[2]
@@ -48,14 +49,15 @@ class RunProcess:
         self._output.close()
 
     def services(self) -> dict[str, int]:
-        """The process id of each service that is running in this run's folder."""
+        """The process id of each process that is running in this run's folder, by its name."""
         found = {}
         for entry in Path("/proc").iterdir():
             if entry.name.isdigit():
                 words = command_line(entry)
                 service = next((s for s in SERVICES if f"services.{s}" in words), None)
                 if service and any(str(self.folder) in word for word in words):
-                    found[service] = int(entry.name)
+                    named = words.index("--replica") + 1 if "--replica" in words else 0
+                    found[words[named] if named else service] = int(entry.name)
         return found
 
     def head(self) -> int:
@@ -88,12 +90,20 @@ class RunProcess:
             return recording.info().by_type.get(kind.__name__, 0)
 
     def said(self) -> dict[str, Fact]:
-        """Every fact of the log by id, once it is found whole; where the run lies is no part of what it said."""
-        with open_recording(self.folder) as recording:
-            assert recording.verify() == []
-            facts = [fact for _, _, fact in recording.facts()]
-        plain = [msgspec.structs.replace(fact, store="", config={}) if isinstance(fact, RunStarted) else fact for fact in facts]
-        return {fact.id: fact for fact in plain}
+        """What the run said, as `said_in` has it."""
+        return said_in(self.folder)
+
+
+def said_in(folder: Path) -> dict[str, Fact]:
+    """Every fact of the log by id, once it is found whole.
+
+    Where the run lies is no part of what it said, and neither is which processes were at work.
+    """
+    with open_recording(folder) as recording:
+        assert recording.verify() == []
+        facts = [fact for _, _, fact in recording.facts() if type(fact) not in UPKEEP]
+    plain = [msgspec.structs.replace(fact, store="", config={}) if isinstance(fact, RunStarted) else fact for fact in facts]
+    return {fact.id: fact for fact in plain}
 
 
 def differences(one: Mapping[str, Fact], other: Mapping[str, Fact]) -> list[str]:

@@ -81,3 +81,32 @@ def test_the_console_is_killed_and_the_run_is_resumed(undisturbed: dict[str, Fac
     with RunProcess(tmp_path / "run", "--resume") as resumed:
         assert resumed.end() == 0, resumed.output()
         assert differences(undisturbed, resumed.said()) == []
+
+
+def test_a_console_that_was_frozen_finds_nobody_dead(undisturbed: dict[str, Fact], tmp_path: Path) -> None:
+    """Ctrl-Z for longer than a silence may last, and `fg`: no process is taken to stand still, none is restarted."""
+    with RunProcess(tmp_path / "run") as run:
+        run.wait_for(lambda: run.head() > 200, "facts of the first step")
+        run.process.send_signal(signal.SIGSTOP)
+        time.sleep(7)
+        run.process.send_signal(signal.SIGCONT)
+        assert run.end() == 0, run.output()
+        assert "starting it again" not in run.output()
+        assert differences(undisturbed, run.said()) == []
+
+
+def test_a_run_that_is_interrupted_again_and_again_comes_to_the_same_end(undisturbed: dict[str, Fact], tmp_path: Path) -> None:
+    """Ctrl-C and SIGTERM, early, in the midst and late: each time all is over in ten seconds and goes on by --resume."""
+    options: tuple[str, ...] = ()
+    for number, head in ((signal.SIGINT, 60), (signal.SIGTERM, 200), (signal.SIGINT, 700), (signal.SIGTERM, 1300)):
+        with RunProcess(tmp_path / "run", *options) as run:
+            run.wait_for(lambda h=head, r=run: r.head() > h, f"{head} facts")  # type: ignore[misc]
+            pids = run.services().values()
+            run.process.send_signal(number)
+            assert run.end(timeout_s=10) == 128 + number, run.output()
+            assert not any(alive(pid) for pid in pids)
+            assert "go on with:" in run.output()
+        options = ("--resume",)
+    with RunProcess(tmp_path / "run", "--resume") as last:
+        assert last.end() == 0, last.output()
+        assert differences(undisturbed, last.said()) == []

@@ -13,6 +13,7 @@ from shared.codec import encode
 from shared.errors import BadInput
 from shared.eventlog.entry import entries_of
 from shared.eventlog.sqlite import SqliteJournal
+from shared.flow import FLOW
 from shared.messages import Fact, Key, Role, RunStarted, Task, TaskSeeded
 
 RUNS = Path(__file__).parents[2] / "runs"
@@ -62,10 +63,25 @@ def test_the_first_fact_is_read_back_equal(tmp_path: Path) -> None:
 
 
 def test_each_role_is_started_once_with_its_own_log(tmp_path: Path) -> None:
-    """The seven roles and inference are started; the console is not a service."""
+    """The seven roles and inference are started; the console and the bus are no services."""
     assert {child.name for child in service_children(Place(tmp_path), a_run())} == {
-        role for role in Role if role is not Role.CONSOLE
+        role for role in FLOW if role is not Role.CONSOLE
     }
+
+
+def test_replicas_are_numbered(tmp_path: Path) -> None:
+    """Where several processes share a role each has its own name, which changes none of the run's facts."""
+    three = load_run_file(RUNS / "tiny.toml", ["run.replicas={ solver = 3 }", "run.replicas.gate=2"])
+    names = [child.name for child in service_children(Place(tmp_path), three)]
+    assert [name for name in names if name.startswith(("solver", "gate"))] == [
+        "solver-1",
+        "solver-2",
+        "solver-3",
+        "gate-1",
+        "gate-2",
+    ]
+    assert ids(first_facts(three, Place(tmp_path), "p0", SEEDS)) == ids(first_facts(a_run(), Place(tmp_path), "p0", SEEDS))
+    check_same(a_run().describe(), three.describe(), Place(tmp_path))
 
 
 def test_model_paths() -> None:

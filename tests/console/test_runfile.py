@@ -145,3 +145,28 @@ def test_a_mistyped_prompt_set_is_found_before_anything_starts(tmp_path: Path) -
     mistake = line(tmp_path, settings=("solver.prompts=ters",))
     assert "solver.prompts: no prompt set 'ters'" in mistake
     assert mistake.endswith("there are: plain, terse")
+
+
+def test_replicas_by_table_and_by_entry(tmp_path: Path) -> None:
+    """A setting may give the whole table or one entry of it, and entries add up; so do a section of TOML and a setting."""
+    assert load(tmp_path, settings=("run.replicas={ solver = 2 }", "run.replicas.critic=3")).run.replicas == {
+        "solver": 2,
+        "critic": 3,
+    }
+    assert parse_setting("run.replicas.solver=2") == ("run", "replicas", {"solver": 2})
+
+
+@pytest.mark.parametrize(
+    ("setting", "expected"),
+    [
+        ("run.replicas.solvr=2", "--set: run.replicas.solvr: no such role; did you mean 'solver'?"),
+        ("run.replicas.console=2", "--set: run.replicas.console: no such role"),
+        ("run.replicas.solver=0", "run.replicas"),
+        ("run.replicas.solver=two", "run.replicas"),
+        ("run.replicas=2", "run.replicas: expected a table, got 2"),
+        ("run.steps.x=1", "run.steps: expected a whole number"),
+    ],
+)
+def test_replicas_that_make_no_sense(tmp_path: Path, setting: str, expected: str) -> None:
+    """Unknown roles, and counts that are none, are one line."""
+    assert expected in line(tmp_path, settings=(setting,))

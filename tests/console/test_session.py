@@ -76,8 +76,10 @@ class Stage:
 async def stage(folder: Path, code: str = SLEEP, limits: Limits = PATIENT) -> AsyncIterator[Stage]:
     """A stage whose extra client is closed."""
     made = Stage(folder, code, limits)
-    yield made
-    await made.other.close()
+    try:
+        yield made
+    finally:
+        await made.other.close()
 
 
 async def test_a_run_ends_by_itself_when_every_temperature_is_evaluated(tmp_path: Path) -> None:
@@ -95,7 +97,7 @@ async def test_no_progress_stops_the_run_and_names_who_is_busy(tmp_path: Path) -
         ending = await made.play(evaluated(1.0))
         assert ending.status == 3
         assert ending.reason.startswith("no new fact for 0.8 s (run.stall_s); still open: ")
-        assert "gate: TrainingEnded" in ending.reason
+        assert "gate: TrainingEnded (fact " in ending.reason
         assert [end.ok for end in made.last_words()] == [False]
 
 
@@ -104,7 +106,7 @@ async def test_a_service_that_keeps_dying_stops_the_run(tmp_path: Path) -> None:
     async with stage(tmp_path, code="raise SystemExit('out of memory')") as made:
         ending = await made.play([])
         assert ending.status == 3
-        assert "solver died more than 1 times" in ending.reason
+        assert "solver was lost more than 1 times" in ending.reason
         assert "out of memory" in ending.reason
 
 
@@ -126,6 +128,13 @@ async def test_too_many_faults_stop_the_run(tmp_path: Path) -> None:
         assert ending.status == 3
         assert ending.reason.startswith("faults spoil 25% of the work, run.max_fault_share allows 20%")
         assert ending.reason.endswith("boom")
+
+
+async def test_a_step_that_the_learner_gives_up_stops_the_run_at_once(tmp_path: Path) -> None:
+    """Nothing can follow then, so nobody waits for the run to stall."""
+    failed = WorkFailed(role=Role.LEARNER, work="w", work_type="StepOpened", reason="no memory", lineage="s1")
+    async with stage(tmp_path) as made:
+        assert await made.play([named(failed, STARTED)]) == Ending(3, "the learner gave up on StepOpened s1: no memory")
 
 
 async def test_training_that_fails_stops_the_run_with_its_reason(tmp_path: Path) -> None:

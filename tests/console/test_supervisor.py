@@ -72,17 +72,18 @@ async def test_a_killed_process_is_started_again(tmp_path: Path, supervisor: Sup
 
 
 async def test_a_process_that_keeps_dying_ends_the_run_with_its_last_words(tmp_path: Path) -> None:
-    """After five restarts within two minutes the root cause is raised: the end of the log."""
+    """After so many restarts within two minutes the root cause is raised: the end of the log."""
     ticks = iter(range(10_000))
     supervisor = Supervisor(lambda text: None, clock=lambda: float(next(ticks)))
     worker = child(tmp_path, "raise SystemExit('no weights: cannot go on')")
+    worker.policy = RestartPolicy(max_restarts=5)
     supervisor.start(worker)
 
     def lost() -> bool:
         supervisor.tick()
         return False
 
-    with pytest.raises(ServiceLost, match=r"(?s)worker died more than 5 times.*exit status 1.*no weights: cannot go on"):
+    with pytest.raises(ServiceLost, match=r"(?s)worker was lost more than 5 times.*exit status 1.*no weights: cannot go on"):
         await eventually(lost, "never gave up")
     assert worker.restarts == 5
 
@@ -114,6 +115,20 @@ async def test_stop_ends_all_in_order_and_the_deaf_by_force(tmp_path: Path, supe
     assert [h.alive for h in supervisor.health()] == [False, False]
 
 
+async def test_stop_copes_with_who_died_unnoticed_or_stands_still(tmp_path: Path, supervisor: Supervisor) -> None:
+    """A child that was killed just before, and one that is frozen, are gone after `stop` like any other."""
+    dead, frozen = child(tmp_path, SLEEP, "dead"), child(tmp_path, SLEEP, "frozen")
+    supervisor.start(dead, frozen)
+    pids = [pid for pid in (dead.pid, frozen.pid) if pid]
+    os.kill(pids[0], signal.SIGKILL)
+    os.kill(pids[1], signal.SIGSTOP)
+    await asyncio.sleep(0.1)
+    began = time.monotonic()
+    await supervisor.stop(grace_s=5)
+    assert time.monotonic() - began < 3
+    assert not any(exists(pid) for pid in pids)
+
+
 async def test_what_a_dead_child_started_dies_too(tmp_path: Path, supervisor: Supervisor) -> None:
     """Grandchildren in the child's process group are killed when the child is found dead."""
     code = (
@@ -141,7 +156,7 @@ def running(pid: int) -> bool:
 
 def test_delays_grow_and_old_deaths_are_forgotten() -> None:
     """Delays double up to five seconds, the sixth death in two minutes is the last, and old deaths do not count."""
-    policy = RestartPolicy()
+    policy = RestartPolicy(max_restarts=5)
     assert [policy.delay_after_death(at) for at in (0, 1, 2, 3, 4, 5)] == [0.2, 0.4, 0.8, 1.6, 3.2, None]
     patient = RestartPolicy()
     assert [patient.delay_after_death(at) for at in (0, 121, 242)] == [0.2, 0.2, 0.2]

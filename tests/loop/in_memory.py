@@ -19,8 +19,9 @@ from shared.bus.inprocess import InProcessBus
 from shared.domains import load_domain
 from shared.engine.durable import DurableEngine
 from shared.flow import FLOW
+from shared.handling import Service
 from shared.messages import Fact, Role, RunStarted, TaskSeeded, digest, named
-from shared.runtime import Runtime, Service
+from shared.runtime import Runtime
 from shared.store import PolicyStore
 
 BUILDERS: dict[Role, Callable[[RunStarted, DurableEngine], Service]] = {

@@ -122,3 +122,11 @@ def test_prune_keeps_what_it_is_told(tmp_path: Path) -> None:
     assert store.prune({b, "p0000000000000000"}) == {a, c}
     assert store.names() == {b}
     assert {entry.name for entry in tmp_path.iterdir()} == {b, ".lock"}
+
+
+def test_prune_can_be_held_to_known_policies(tmp_path: Path) -> None:
+    """A policy that is neither to be kept nor known stays: somebody else has just made it."""
+    store = PolicyStore(tmp_path)
+    a, b, new = (store.write(filler(text)) for text in "abn")
+    assert store.prune({b}, among={a, b}) == {a}
+    assert store.names() == {b, new}

@@ -120,10 +120,44 @@ async def test_a_broken_sampler_is_replaced() -> None:
         return Sampler(lambda _: (tiny_model(), tiny_tokenizer()))
 
     service = InferenceService(Worker(make))
+    service.observe(request(0, "p"))
     with pytest.raises(OSError, match="no threads left"):
         await anext(service.handle(request(0, "p")))
     assert isinstance(await anext(service.handle(request(0, "p"))), SampleCompleted)
     service.close()
+
+
+async def test_what_the_log_answers_is_not_sampled_again() -> None:
+    """A request whose answer was observed is passed over, though its policy is gone; others are sampled."""
+    asked: list[str] = []
+
+    def load(policy: str) -> Any:
+        asked.append(policy)
+        return tiny_model(), tiny_tokenizer()
+
+    service = InferenceService(Worker(lambda: Sampler(load)))
+    completed = SampleFailed(request=request(0, "gone").id, reason="any answer will do")
+    for fact in (request(0, "gone"), request(1, "here"), completed):
+        service.observe(fact)
+    assert [given async for given in service.handle(request(0, "gone"))] == []
+    assert isinstance(await anext(service.handle(request(1, "here"))), SampleCompleted)
+    assert asked == ["here"]
+    await asyncio.to_thread(service.close)
+
+
+async def test_a_request_that_is_given_up_has_its_answer(tmp_path: Path) -> None:
+    """When the sampler breaks each time, whoever asked is told so and does not wait for ever."""
+
+    def make() -> Sampler:
+        raise OSError("no threads left")
+
+    bus = InProcessBus(MemoryJournal())
+    async with running(InferenceService(Worker(make)), bus):
+        await bus.publish([request(0, "p")])
+        failed = (await answers(bus, 1))[request(0, "p").id]
+    await bus.close()
+    assert isinstance(failed, SampleFailed)
+    assert "no threads left" in failed.reason
 
 
 async def test_closing_leaves_nobody_waiting() -> None:
@@ -136,6 +170,7 @@ async def test_closing_leaves_nobody_waiting() -> None:
             return []
 
     service = InferenceService(Worker(lambda: Endless(lambda _: (tiny_model(), tiny_tokenizer()))))
+    service.observe(request(0, "p"))
     waiting = asyncio.ensure_future(anext(service.handle(request(0, "p"))))
     await asyncio.sleep(0.05)
     assert not waiting.done()

@@ -190,3 +190,16 @@ async def test_two_roles_asking_under_one_name_is_said() -> None:
                 await asyncio.sleep(0.02)
                 async with heard(bus, critic):
                     await asking
+
+
+async def test_the_first_answer_stands() -> None:
+    """A process that was frozen may answer a second time, and otherwise: what the role was told first it is told again."""
+    request = request_of(CAUSE, PROMPT, Sampling(), role=Role.SOLVER, policy="p")
+    completed = SampleCompleted(
+        request=request.id, role=Role.SOLVER, policy="p", prompt_ids=(), completion_ids=(), logprobs=(), text="23", finish=""
+    )
+    async with log() as bus:
+        engine = DurableEngine(bus, Role.SOLVER)
+        for fact in (completed, SampleFailed(request=request.id, reason="no such policy")):
+            engine.observe(named(fact, request))
+        assert (await engine.sample(CAUSE, PROMPT, Sampling(), role=Role.SOLVER, policy="p")).text == "23"
