@@ -10,6 +10,8 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from shared.parent import end_with_parent
+
 MAX_RESTARTS = 10
 """A process that dies more often than this within `WINDOW_S` is not started again."""
 WINDOW_S = 120.0
@@ -72,6 +74,7 @@ class Child:
                 stderr=subprocess.STDOUT,
                 env=self._environment,
                 start_new_session=True,
+                preexec_fn=end_with_parent,  # noqa: PLW1509 - one system call; no thread of the console holds a lock it needs
             )
 
     def death(self) -> int | None:

@@ -10,18 +10,29 @@ import sys
 PARENT_VARIABLE = "SAGEPACE_PARENT"
 """Set by the supervisor to its process id."""
 
+_PR_SET_PDEATHSIG = 1
+_LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+
+
+def end_with_parent() -> None:
+    """Asks Linux for SIGKILL at the parent's end; to be called in the child, between fork and exec.
+
+    A supervisor that can still do so ends its children in order; this is for one that cannot. Any other signal, and anything
+    that the child's own program does later, would not reach a process that is frozen; and nothing acknowledged is lost by this
+    signal. On other systems the supervisor's own clean-up has to do.
+    """
+    if _LIBC is not None:
+        _LIBC.prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+
 
 def follow_parent() -> None:
-    """Asks Linux for SIGKILL at the parent's end when `PARENT_VARIABLE` names it.
+    """Ends this process when the parent that `PARENT_VARIABLE` names was gone before it could be followed.
 
-    A supervisor that can still do so ends its children in order; this is for one that cannot. Any other signal would not reach
-    a process that is frozen, and nothing acknowledged is lost by this one. Elsewhere the supervisor's own clean-up has to do. A
-    service started by hand has no such variable and goes on alone.
+    A service started by hand has no such variable and goes on alone.
     """
     parent = os.environ.get(PARENT_VARIABLE)
     if not parent or sys.platform != "linux":
         return
-    pr_set_pdeathsig = 1
-    ctypes.CDLL(None).prctl(pr_set_pdeathsig, signal.SIGKILL)
-    if os.getppid() != int(parent):  # it ended before we asked
+    end_with_parent()
+    if os.getppid() != int(parent):
         sys.exit(0)

@@ -6,6 +6,7 @@ Exit codes: 0 stopped, 2 wrong usage or bad input, 3 the log cannot be written a
 from __future__ import annotations
 
 import argparse
+import resource
 import signal
 import sys
 from pathlib import Path
@@ -49,6 +50,14 @@ def serve(address: str, log: Path, keys: Path | None, leave_s: float) -> None:
         journal.close()
 
 
+def make_room() -> None:
+    """Lets the process have as many connections as it is allowed: without a free one ZeroMQ would abort it on ipc."""
+    _, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+    # The thread that waits for the disk is to be heard soon after it has come back, also while this one is busy.
+    sys.setswitchinterval(0.0005)
+
+
 def main() -> int:
     """The process's exit code."""
     parser = argparse.ArgumentParser(prog="python -m services.bus", description="The broker: numbers, journals, then tells.")
@@ -60,6 +69,7 @@ def main() -> int:
     parser.add_argument("--leave", metavar="SECONDS", type=float, default=LEAVE_S, help=leave_help)
     options = parser.parse_args()
     follow_parent()
+    make_room()
     try:
         serve(options.bus, options.log, options.keys, options.leave)
     except BadInput as error:

@@ -22,9 +22,7 @@ from shared.messages import (
 
 RUN = named(RunStarted(seed=0, config={}, base_policy="b", store=""), "test")
 TRIAL = named(TrialRequested(policy="p", task=Task("t", "?", "words"), temperature=1.0, lineage="g1.p4.base"), RUN)
-REQUEST = named(
-    SampleRequested(role=Role.SOLVER, policy="p", turns=(), sampling=Sampling(), seed=0, template="t"), TRIAL
-)
+REQUEST = named(SampleRequested(role=Role.SOLVER, policy="p", turns=(), sampling=Sampling(), seed=0, template="t"), TRIAL)
 
 
 def test_time_in_which_the_console_was_frozen_is_no_stall() -> None:

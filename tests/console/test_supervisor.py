@@ -3,6 +3,7 @@
 import asyncio
 import os
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import AsyncIterator, Callable
@@ -14,6 +15,7 @@ from console.child import Child, RestartPolicy
 from console.supervisor import ServiceLost, Supervisor, how
 from shared.errors import BadInput
 
+ROOT = Path(__file__).parents[2]
 SLEEP = "import time; time.sleep(60)"
 DEAF = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); time.sleep(60)"
 
@@ -165,3 +167,26 @@ def test_delays_grow_and_old_deaths_are_forgotten() -> None:
 def test_statuses_in_words() -> None:
     """Signals have their names."""
     assert (how(3), how(-9), how(-64)) == ("with exit status 3", "by SIGKILL", "by SIGRTMAX")
+
+
+def test_a_child_ends_with_its_parent_even_when_it_is_frozen(tmp_path: Path) -> None:
+    """A parent that is killed takes along a child that was stopped before its own program could do anything about it."""
+    parent = (
+        "import sys, pathlib\n"
+        "from console.child import Child\n"
+        f"child = Child('worker', [sys.executable, '-S', '-c', {SLEEP!r}], pathlib.Path({str(tmp_path / 'w.log')!r}), {{}})\n"
+        "child.start()\n"
+        "import os, signal\n"
+        "os.kill(child.pid, signal.SIGSTOP)\n"
+        "print(child.pid, flush=True)\n"
+        "import time; time.sleep(60)\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", parent], stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
+        assert process.stdout
+        pid = int(process.stdout.readline())
+        process.kill()
+        process.wait()
+        deadline = time.monotonic() + 5
+        while running(pid):
+            assert time.monotonic() < deadline, "it outlived its parent"
+            time.sleep(0.02)

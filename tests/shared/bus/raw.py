@@ -9,6 +9,7 @@ from pathlib import Path
 
 import zmq
 
+from shared.bus.address import parse_address
 from shared.bus.wire import Reply, reply_of
 
 from .conftest import BrokerProcess
@@ -27,7 +28,7 @@ def dealer(broker: BrokerProcess) -> Iterator[zmq.Socket[bytes]]:
         made.linger = 0
         made.setsockopt(zmq.SNDHWM, 0)
         made.setsockopt(zmq.RCVHWM, 0)
-        made.connect(broker.address + ".req")
+        made.connect(parse_address(broker.address).requests)
         yield made
 
 
@@ -40,9 +41,12 @@ def ask(broker: BrokerProcess, *frames: bytes, wait_ms: int = 3000) -> Reply | N
 
 def plain(broker: BrokerProcess) -> socket.socket:
     """A bare connection to the broker's socket, without ZeroMQ."""
-    made = socket.socket(socket.AF_UNIX)
+    address = parse_address(broker.address)
+    made = socket.socket(socket.AF_UNIX if address.path else socket.AF_INET)
     made.settimeout(5)
-    made.connect(broker.address.removeprefix("ipc://") + ".req")
+    made.connect(
+        address.requests.removeprefix("ipc://") if address.path else (address.host, int(address.requests.rpartition(":")[2]))
+    )
     return made
 
 
