@@ -21,6 +21,7 @@ from typing import Any
 
 import zmq
 
+from services.bus.__main__ import make_room
 from shared.bus.address import parse_address
 from shared.bus.broker import Broker
 from shared.bus.server import Later, Refusals, Server
@@ -66,6 +67,7 @@ class SlowDisk(SqliteJournal):
 
 def broker(address: str, log: str = "", longer_s: float = 0.0) -> None:
     """The project's broker; without a log it keeps everything in memory, and acknowledges at once."""
+    make_room()
     SlowDisk.longer_s = longer_s
     journal: Journal = MemoryJournal() if not log else SlowDisk(Path(log)) if longer_s else SqliteJournal(Path(log))
     refusals = Refusals(lambda line: print(line, file=sys.stderr))

@@ -118,16 +118,19 @@ class Recording:
             head = self.reader.head().seq
         except BadInput:
             head = 0
-        last, told = after, self.passed_over[_DAMAGED]
+        last = after
         for row in rows:
-            self._note_missing(last + 1, row.seq - 1, told)
+            self._note_missing(last + 1, row.seq - 1)
             yield row
-            last, told = row.seq, self.passed_over[_DAMAGED]
-        self._note_missing(last + 1, head if until is None else min(head, until), told)
+            last = row.seq
+        self._note_missing(last + 1, head if until is None else min(head, until))
 
-    def _note_missing(self, first: int, last: int, told: int) -> None:
-        if first <= last and self.passed_over[_DAMAGED] == told:
-            self.damaged(missing(first, last))
+    def _note_missing(self, first: int, last: int) -> None:
+        if first > last:
+            return
+        problem = missing(first, last)
+        if not any(told.covers(problem) for told in self.unreadable):
+            self.damaged(problem)
 
     def damaged(self, problem: Problem) -> None:
         """Notes a place that cannot be read; whoever reads rows past this class gives it to the reader."""
@@ -153,7 +156,11 @@ def open_recording(place: Path) -> Recording:
 
 def log_file(place: Path) -> Path:
     """The log of a run directory, or `place` itself if it is a file. Raises `BadInput` when there is none."""
-    path = place if place.is_file() else place / LOG_NAME
-    if not path.exists():
+    try:
+        path = place if place.is_file() else place / LOG_NAME
+        there = path.exists()
+    except OSError as error:
+        raise BadInput(f"cannot look into {place}: {error.strerror}; check that you may read it") from error
+    if not there:
         raise BadInput(f"no recording in {place}: {LOG_NAME} is missing there; give the directory of a run")
     return path

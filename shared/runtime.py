@@ -25,7 +25,7 @@ from shared.bus.port import Bus, BusClosed
 from shared.deaths import DeathNotes, Try
 from shared.flow import FLOW, UPKEEP
 from shared.handling import Handling, Service
-from shared.membership import take_post
+from shared.membership import Replaced, take_post
 from shared.messages import Fact, Role, RunStarted
 from shared.retry import Attempts, handler_attempts
 from shared.roster import UNDIVIDED
@@ -129,8 +129,9 @@ class Runtime:
                         self._caught_up(group)
                     if not page.facts:
                         await self._bus.news(self._seen, POLL_S)
-        except asyncio.CancelledError:
-            await self._note_the_stop()
+        except (asyncio.CancelledError, BaseExceptionGroup) as error:
+            if isinstance(error, asyncio.CancelledError) or error.subgroup(Replaced):
+                await self._note_the_stop()
             raise
 
     async def _begin(self) -> None:

@@ -6,6 +6,7 @@ how sessions ended that were gone on with. In memory are a hash of each id and o
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack
@@ -21,14 +22,14 @@ from console.inspect.cat import Found, described, fact_line, tell_passed_over
 from console.inspect.order import LAST, Place, place
 from console.launch import FREE_TO_CHANGE
 from console.recording import Recording, open_recording
-from console.rerun.fields import field_differences
+from console.rerun.fields import FieldDifference, field_differences
 from shared.codec import BadFact, decode
 from shared.eventlog.entry import Row
 from shared.flow import UPKEEP
 from shared.messages import RunEnded, RunStarted
 
 _UPKEEP = {kind.__name__ for kind in UPKEEP}
-_KEYS = np.dtype([("key", ">u8"), ("digest", ">u8"), ("seq", ">u4")])
+_KEYS = np.dtype([("key", "u8"), ("digest", "u8"), ("seq", "u4")])
 _FIELDS_SHOWN = 20
 
 
@@ -105,8 +106,8 @@ def _keys(recording: Recording) -> tuple[NDArray[Any], int]:
         name = row.type if row.type == RunEnded.__name__ else row.id
         found += blake2b(name.encode(), digest_size=8).digest()
         found += blake2b(_that_counts(row), digest_size=8).digest()
-        found += row.seq.to_bytes(4)
-    keys: NDArray[Any] = np.frombuffer(bytes(found), _KEYS)
+        found += row.seq.to_bytes(4, sys.byteorder)
+    keys: NDArray[Any] = np.frombuffer(found, _KEYS)
     return keys[np.argsort(keys["key"])], left_out
 
 
@@ -166,7 +167,7 @@ def _data(outcome: Outcome) -> dict[str, Any]:
     }
     if outcome.first:
         a, b = (_found(row) for row in outcome.first)
-        fields = field_differences(a.fact, b.fact) if a and b else []
+        fields = _fields(a, b)
         data["first"] = {"a": a and described(a), "b": b and described(b), "fields": fields}
     return data
 
@@ -184,7 +185,7 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     kind = ("only in A", "only in B", "changed")[outcome.first.column]
     yield f"first difference: {row.lineage or 'the run'}, {row.type}, {kind}"
     yield from (f"  {name} {fact_line(found)}" for name, found in (("A", a), ("B", b)) if found)
-    fields = field_differences(a.fact, b.fact) if a and b else []
+    fields = _fields(a, b)
     yield from (f"  {field.path}: {field.recorded!r} in A, {field.now!r} in B" for field in fields[:_FIELDS_SHOWN])
     width = max(len(name) for name in outcome.summary)
     yield f"{'fact':<{width}} {'only in A':>10} {'only in B':>10} {'changed':>10}"
@@ -193,6 +194,15 @@ def _lines(outcome: Outcome) -> Iterator[str]:
     totals = Counter({place: sum(counts[place] for counts in outcome.summary.values()) for place in range(3)})
     yield f"{'all':<{width}} " + " ".join(f"{totals[place]:>10}" for place in range(3))
     yield f"same: {outcome.same} facts{left_out}"
+
+
+def _fields(a: Found | None, b: Found | None) -> list[FieldDifference]:
+    """Where two facts of one id differ, but for what does not count."""
+    if a is None or b is None:
+        return []
+    free = ("store", "versions.", *(f"config.{section}.{key}" for section, key in FREE_TO_CHANGE))
+    counts = not isinstance(a.fact, RunStarted)
+    return [field for field in field_differences(a.fact, b.fact) if counts or not field.path.startswith(free)]
 
 
 def _found(row: Row | None) -> Found | None:

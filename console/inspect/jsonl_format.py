@@ -75,12 +75,26 @@ def _line(fact: Exported, *, follows: bool) -> dict[str, Any]:
     }
     if not follows:
         line["previous"] = fact.previous.hex()
-    fields = plain(row.payload) or {}
-    columns = dict(_columns(fields))
-    line |= columns
-    if _payload(msgspec.json.decode(msgspec.json.encode(line))) != row.payload:
-        line["raw"] = base64.b64encode(row.payload).decode()
-    return line
+    columns = dict(_columns(plain(row.payload) or {}))
+    if _comes_back(line | columns, row.payload):
+        return line | columns
+    return _in_json(line, columns) | {"raw": base64.b64encode(row.payload).decode()}
+
+
+def _comes_back(line: dict[str, Any], payload: bytes) -> bool:
+    """Whether the payload's bytes can be made again from the line."""
+    try:
+        return _payload(msgspec.json.decode(msgspec.json.encode(line))) == payload
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return False
+
+
+def _in_json(line: dict[str, Any], columns: dict[str, Any]) -> dict[str, Any]:
+    """The line with those columns that JSON has a word for; that for "no number" is null."""
+    try:
+        return msgspec.json.decode(msgspec.json.encode(line | columns), type=dict[str, Any])
+    except (TypeError, ValueError, RecursionError, msgspec.MsgspecError):
+        return line
 
 
 def _columns(fields: dict[str, Any]) -> Iterator[tuple[str, Any]]:
@@ -98,8 +112,8 @@ def _payload(line: dict[str, Any]) -> bytes:
     fields: dict[str, Any] = {"type": line["fact"]}
     for column, value in line.items():
         if column.startswith(_PAYLOAD):
-            name, _, key = column.removeprefix(_PAYLOAD).partition(".")
-            if key:
+            name, dot, key = column.removeprefix(_PAYLOAD).partition(".")
+            if dot:
                 fields.setdefault(name, {})[key] = value
             else:
                 fields[name] = value

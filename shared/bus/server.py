@@ -164,10 +164,10 @@ class Server:
             if self._takes and (calls := self._drained()):
                 self._serve(zip(calls, self._desk.answers(calls), strict=True))
             self._desk.turn()
-            if self._later is not None:
-                self._serve(self._later.taken())
             if (doorbell := self._desk.news()) is not None:
                 self._bell.send(pack(doorbell), zmq.NOBLOCK)
+            if self._later is not None:
+                self._serve(self._later.taken())
             if time.monotonic() - self._asked_door > DOOR_S:
                 self._ask_door()
         self._ask_door()

@@ -28,9 +28,12 @@ def check(log: LogReader, ask: Ask) -> Iterator[Problem]:
     if beyond:
         yield Problem(head.seq + 1, f"{beyond} facts stand after fact {head.seq}, the last one the log's head knows")
     found: list[Problem] = []
+    told: list[Problem] = []
     for problem in problems(log.rows(until=head.seq, on_damage=found.append), head):
-        yield from _drained(found)
-        yield problem
+        yield from (drained := _drained(found))
+        told = drained or told  # of the stretch of rows that was read last
+        if not any(each.covers(problem) for each in told):
+            yield problem
     yield from _drained(found)
     yield from _lost_causes(log, ask, head)
     yield from _file_problems(log, ask, head)

@@ -38,11 +38,11 @@ def open_log(path: Path) -> sqlite3.Connection:
 
 def _look(path: Path) -> None:
     """Whatever can be said without SQLite."""
-    if path.is_dir():
-        raise BadInput(f"{path} is a directory, not a log file; give the directory of a run")
-    if not path.is_file():
-        raise BadInput(f"there is no log at {path}: give the directory of a run")
     try:
+        if path.is_dir():
+            raise BadInput(f"{path} is a directory, not a log file; give the directory of a run")
+        if not path.is_file():
+            raise BadInput(f"there is no log at {path}: give the directory of a run")
         with path.open("rb") as file:
             beginning = file.read(16)
     except OSError as error:
@@ -66,8 +66,14 @@ def _check_format(db: sqlite3.Connection, path: Path) -> None:
 def _why_not(path: Path, error: sqlite3.Error) -> str:
     code = getattr(error, "sqlite_errorname", "")
     if code.startswith("SQLITE_CANTOPEN") or code.startswith("SQLITE_READONLY"):
-        return f"cannot open the log {path}: {error}; check that you may read it and its directory"
-    return f"{path} is not a readable log: {error}; restore it from a copy"
+        return f"cannot open the log {path}: {one_line(error)}; check that you may read it and its directory"
+    return f"{path} is not a readable log: {one_line(error)}; restore it from a copy"
+
+
+def one_line(error: BaseException) -> str:
+    """What SQLite says, without the stored bytes that it may quote: in one line, and cut."""
+    text = "".join(letter if letter.isprintable() else " " for letter in str(error).partition(" with text ")[0])
+    return " ".join(text.split())[:200]
 
 
 def _connected(place: str) -> sqlite3.Connection:

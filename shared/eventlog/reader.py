@@ -15,7 +15,7 @@ import msgspec
 from shared.eventlog.check import check
 from shared.eventlog.entry import Row, row_of
 from shared.eventlog.lock import is_held
-from shared.eventlog.opening import open_log
+from shared.eventlog.opening import one_line, open_log
 from shared.eventlog.scan import CHUNK, LogDamaged, OnDamage, Scan
 from shared.eventlog.schema import HANDLED_FROM, ORIGIN, ROW, among
 from shared.eventlog.selection import Selection
@@ -199,7 +199,7 @@ class LogReader:
         try:
             yield from self._db.execute(query, values)
         except (sqlite3.Error, UnicodeDecodeError) as error:
-            raise LogDamaged(f"the log {self.path} is damaged: {error}; `sagepace log verify` says where") from error
+            raise LogDamaged(f"the log {self.path} is damaged: {one_line(error)}; `sagepace log verify` says where") from error
 
     def _row(self, found: tuple[Any, ...]) -> Row:
         try:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple
 from shared.errors import BadInput
 from shared.eventlog.carve import Carver
 from shared.eventlog.entry import Row, row_of
+from shared.eventlog.opening import one_line
 from shared.eventlog.schema import ROW, among
 from shared.eventlog.selection import Selection
 from shared.eventlog.verify import Head, Problem
@@ -128,12 +129,12 @@ class Scan:
             try:
                 rows |= {row.seq: row for row in self._read(_Stretch(seq - 1, seq))}
             except LogDamaged as error:
-                lost[seq] = str(error)
+                lost[seq] = one_line(error.__cause__ or error)
         if lost:
             rows |= {seq: row for seq, row in self._carved(min(lost), max(lost)).items() if seq in lost}
         for first, last in _runs([seq for seq in lost if seq not in rows]):
             which = f"fact {first}" if first == last else f"facts {first} to {last}"
-            on_damage(Problem(first, f"{which} cannot be read: {lost[first]}"))
+            on_damage(Problem(first, f"{which} cannot be read: {lost[first]}", 0 if first == last else last))
         return [rows[seq] for seq in sorted(rows)]
 
     def _carved(self, first: int, last: int) -> dict[int, Row]:

@@ -17,6 +17,12 @@ class Problem(msgspec.Struct, frozen=True):
 
     seq: int
     what: str
+    last: int = 0
+    """The last fact concerned, where there are several in a row."""
+
+    def covers(self, other: Problem) -> bool:
+        """Whether it says of all facts that `other` is about what is wrong with them."""
+        return self.seq <= other.seq and max(other.seq, other.last) <= max(self.seq, self.last)
 
 
 class Head(NamedTuple):
@@ -54,8 +60,9 @@ def problems(rows: Iterable[Row], head: Head, start: int = 0) -> Iterator[Proble
 
 def missing(first: int, last: int) -> Problem:
     """Facts that are not there, by their numbers."""
-    what = f"fact {first} is missing" if first == last else f"facts {first} to {last} are missing"
-    return Problem(first, what)
+    if first == last:
+        return Problem(first, f"fact {first} is missing")
+    return Problem(first, f"facts {first} to {last} are missing", last)
 
 
 def content_problems(row: Row) -> Iterator[Problem]:

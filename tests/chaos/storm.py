@@ -28,7 +28,7 @@ WHO_IS_LEFT_S = 10.0
 class Weather(NamedTuple):
     """How rough it is."""
 
-    pause_s: tuple[float, float] = (0.3, 1.5)
+    pause_s: tuple[float, float] = (0.2, 1.2)
     """Between two blows."""
     freeze_s: tuple[float, float] = (0.2, 2.5)
     kinds: tuple[tuple[str, int], ...] = (("kill", 12), ("freeze", 6), ("freeze for good", 2), ("console", 2))

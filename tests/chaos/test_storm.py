@@ -21,7 +21,6 @@ from tests.chaos.storm import Storm, Weather
 pytestmark = pytest.mark.chaos
 
 ENOUGH = 200
-STEPS = 4
 TIME_S = 600.0
 REPLICAS = ("--set", "run.replicas={ solver = 2, critic = 2, inference = 2, learner = 2, gate = 2 }", "--set", "run.leave_s=2")
 """Members that are missed after two seconds leave and join again all the time."""
@@ -30,15 +29,22 @@ BLOWS: Counter[str] = Counter()
 
 
 @pytest.mark.parametrize(
-    ("seed", "options", "weather"),
-    [(3, (), Weather()), (4, REPLICAS, Weather()), (5, (), ROUGH_FOR_THE_CONSOLE), (6, REPLICAS, ROUGH_FOR_THE_CONSOLE)],
+    ("seed", "steps", "options", "weather"),
+    [
+        (3, 7, (), Weather()),
+        (4, 4, REPLICAS, Weather()),
+        (5, 7, (), ROUGH_FOR_THE_CONSOLE),
+        (6, 4, REPLICAS, ROUGH_FOR_THE_CONSOLE),
+    ],
     ids=["one of each", "replicas", "one of each, console struck often", "replicas, console struck often"],
 )
-async def test_a_storm_changes_nothing(tmp_path: Path, seed: int, options: tuple[str, ...], weather: Weather) -> None:
+async def test_a_storm_changes_nothing(
+    tmp_path: Path, seed: int, steps: int, options: tuple[str, ...], weather: Weather
+) -> None:
     """The log is whole, holds what was delivered where it was delivered, and says what an undisturbed run says."""
-    with RunProcess(tmp_path / "calm", steps=STEPS, seed=seed) as calm:
+    with RunProcess(tmp_path / "calm", steps=steps, seed=seed) as calm:
         assert calm.end() == 0, calm.output()
-    storm = Storm(tmp_path / "storm", seed, *options, steps=STEPS, weather=weather)
+    storm = Storm(tmp_path / "storm", seed, *options, steps=steps, weather=weather)
     try:
         await storm.rage(TIME_S)
     finally:

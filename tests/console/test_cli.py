@@ -66,7 +66,7 @@ def test_help_is_quick_and_loads_no_model_library() -> None:
         ("run --dir Makefile/x", "Makefile is a file; choose another place with --dir"),
         ("run runs/smollm.toml --set domain.path={tmp}/none.jsonl --dir {tmp}/x", "none.jsonl"),
         ("log info {tmp}", "log.sqlite is missing there; give the directory of a run"),
-        ("log cat {tmp} --type StepOpend", "--type StepOpend: no such fact; did you mean 'StepOpened'?"),
+        ("log cat tests/replay/histories/commit --only StepOpend", "--only StepOpend: no such fact; did you mean 'StepOpened'?"),
     ],
 )
 def test_mistakes_are_one_line_and_status_2(tmp_path: Path, arguments: str, expected: str) -> None:
@@ -113,9 +113,9 @@ def test_log_cat(run_directory: Path) -> None:
     (line,) = sagepace("log", "cat", place, "--lineage", "s2").stdout.splitlines()
     assert "StepOpened step=2" in line
     (row,) = map(
-        json.loads, sagepace("log", "cat", place, "--json", "--type", "StepOpened", "--limit", "1").stdout.splitlines()
+        json.loads, sagepace("log", "cat", place, "--json", "--only", "StepOpened", "--limit", "1").stdout.splitlines()
     )
-    assert (row["seq"], row["fact"]["type"], row["fact"]["step"]) == (2, "StepOpened", 1)
+    assert (row["seq"], row["fact"], row["payload"]["step"]) == (2, "StepOpened", 1)
     ranged = sagepace("log", "cat", place, "--json", "--from", "2", "--until", "3").stdout.splitlines()
     assert [json.loads(text)["seq"] for text in ranged] == [2, 3]
 
@@ -138,7 +138,7 @@ def test_log_verify(run_directory: Path) -> None:
     """A whole log is status 0; a changed byte is status 1 with the fact's number."""
     place = str(run_directory)
     whole = sagepace("log", "verify", place)
-    assert (whole.returncode, whole.stdout) == (0, "the log is whole\n")
+    assert (whole.returncode, whole.stdout) == (0, "the log is whole: 4 facts\n")
     log = run_directory / LOG_NAME
     log.write_bytes(log.read_bytes().replace(b"num_challenges\x01", b"num_challenges\x02", 1))
     damaged = sagepace("log", "verify", place, "--json")

@@ -35,7 +35,7 @@ def test_time_in_which_the_console_was_frozen_is_no_stall() -> None:
 
 
 async def test_the_last_in_the_chain_comes_first() -> None:
-    """Everybody with unfinished work is named with it, by the names of the processes; the newest is what the others wait for."""
+    """Everybody with unfinished work is named, by the names of the processes; the newest is what the others wait for."""
     bus = InProcessBus(MemoryJournal())
     await bus.publish([RUN, TRIAL, REQUEST])
     await bus.move_cursor("learner", 3)

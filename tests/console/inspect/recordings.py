@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, redirect_stderr, redirect_stdout
+from io import StringIO
 from pathlib import Path
+from typing import NamedTuple
 
+import typer
+
+from console.cli import app
 from console.recording import LOG_NAME
 from shared.codec import encode
+from shared.errors import BadInput
 from shared.eventlog.entry import Entry, entry_of
 from shared.eventlog.fresh import write_log
 from shared.eventlog.reader import LogReader
@@ -32,7 +37,7 @@ def started(name: str = "demo", **changes: object) -> RunStarted:
 def opened(cause: Fact, step: int, **counts: int) -> StepOpened:
     """A step with one challenge and one assignment, or as many as stated."""
     counts = {"num_challenges": 1, "num_assignments": 1} | counts
-    return named(StepOpened(step=step, policy="p0", lineage=f"s{step}", **counts), cause)
+    return named(StepOpened(step=step, policy="p0", lineage=f"s{step}", **counts), cause, step)
 
 
 def record(directory: Path, facts: Iterable[Fact], *, cursors: Mapping[str, int] | None = None) -> Path:
@@ -52,20 +57,34 @@ def beginning(directory: Path, count: int, source: Path = REAL) -> Path:
     return directory
 
 
-def sagepace(*words: object, status: int = 0, user: str | None = None) -> subprocess.CompletedProcess[str]:
-    """Runs the command to its end, which must be of this status, as another `user` if stated."""
-    command = [sys.executable, "-m", "console", *map(str, words)]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False, user=user)
-    assert done.returncode == status, f"{done.stdout}\n{done.stderr}"
-    return done
+class Done(NamedTuple):
+    """What a command printed."""
+
+    stdout: str
+    stderr: str
 
 
-def complaint(*words: object, user: str | None = None) -> str:
+def sagepace(*words: object, status: int = 0) -> Done:
+    """Runs the command in this process to its end, which must be of this status, as `console.cli.main` would see it."""
+    out, err = StringIO(), StringIO()
+    ended: object = 0
+    with redirect_stdout(out), redirect_stderr(err):
+        try:
+            ended = app([str(word) for word in words], standalone_mode=False)
+        except BadInput as error:
+            ended = 2
+            print(f"sagepace: {error}", file=sys.stderr)
+        except typer.Exit as exiting:
+            ended = exiting.exit_code
+    assert (ended or 0) == status, f"{out.getvalue()}\n{err.getvalue()}"
+    return Done(out.getvalue(), err.getvalue())
+
+
+def complaint(*words: object) -> str:
     """What a command says that ends with status 2: one line, and nothing on standard output."""
-    done = sagepace(*words, status=2, user=user)
+    done = sagepace(*words, status=2)
     assert done.stdout == ""
     assert done.stderr.count("\n") == 1
-    assert done.stderr.startswith("sagepace: ")
     return done.stderr
 
 

@@ -50,7 +50,8 @@ def test_missing_facts_are_named(count: int, data: st.DataObject) -> None:
     first = data.draw(st.integers(1, count))
     last = data.draw(st.integers(first, count))
     what = f"fact {first} is missing" if first == last else f"facts {first} to {last} are missing"
-    assert list(problems(rows[: first - 1] + rows[last:], head)) == [Problem(first, what)]
+    missing = Problem(first, what, 0 if first == last else last)
+    assert list(problems(rows[: first - 1] + rows[last:], head)) == [missing]
 
 
 def test_rows_that_were_exchanged_or_renumbered_are_found() -> None:
