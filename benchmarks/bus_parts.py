@@ -210,9 +210,8 @@ def bare_sequencer(address: str, log: str = "") -> None:
             journal.append([Entry(i.decode(), "SampleFailed", "inference", "c", "", body) for i, body in pairs])
         for frames in groups:
             router.send_multipart(frames[:2])
-            for at in range(3, len(frames), 2):
-                seq += 1
-                pub.send_multipart([seq.to_bytes(8, "big"), frames[at]])
+            pub.send_multipart([seq.to_bytes(8, "big"), *frames[3::2]])
+            seq += len(frames) // 2 - 1
     context.destroy(linger=0)
     if journal is not None:
         journal.close()
@@ -257,9 +256,9 @@ def bare_subscribe(address: str, facts: int) -> None:
         print("ready", flush=True)
         seen = 0
         while seen < facts:
-            number, _ = sub.recv_multipart()
-            seen += 1
+            number, *payloads = sub.recv_multipart()
             assert int.from_bytes(number, "big") == seen, "a gap"
+            seen += len(payloads)
         say(end=time.monotonic(), cpu=time.process_time())
 
 
