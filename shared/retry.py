@@ -60,13 +60,13 @@ def instant_attempts() -> AsyncRetrying:
 
 
 def bus_attempts(deadline_s: float) -> AsyncRetrying:
-    """For a request to the broker: it may be restarting. Gives up after about `deadline_s` seconds.
+    """For a request to the broker: it may be restarting. Gives up after about `deadline_s` seconds; each try waits by itself.
 
     Only time counts in which this process was awake: one that was frozen for minutes is not to give up when it goes on.
     """
     return AsyncRetrying(
         stop=_AwakeFor(deadline_s),
-        wait=wait_exponential(multiplier=0.05, max=0.5),
+        wait=wait_exponential(multiplier=0.02, max=0.1),
         retry=retry_if_exception_type(TimeoutError),
         reraise=True,
     )

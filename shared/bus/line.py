@@ -12,6 +12,7 @@ import itertools
 import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from typing import Any
 
 import zmq
 from zmq.utils.monitor import parse_monitor_message
@@ -26,7 +27,11 @@ from shared.eventlog.entry import Refused
 from shared.retry import bus_attempts
 
 RESEND_S = 1.0
-"""A request without an answer for this long is sent again; a restarted broker lost what it had not yet acknowledged."""
+"""A request without an answer for this long is sent again, and then after twice as long each time, in case a frame was dropped.
+Whatever a broker lost by a restart is sent again as soon as the connection is back."""
+RESEND_MAX_S = 4.0
+UNSENT_S = 0.25
+"""While there is no connection, one is looked for again after so long, unless one is made sooner."""
 IN_FLIGHT = 256
 """Requests of one client under way at once; more of them wait here, so that no queue in the sockets ever fills up."""
 READS_IN_FLIGHT = 8
@@ -50,6 +55,9 @@ class Line:
         self._keys = keys
         self._patience_s = patience_s
         self._heard = heard
+        self._loop: asyncio.AbstractEventLoop
+        self._connected: asyncio.Future[None]
+        """Done when a connection is made; then there is another one."""
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._ended: BusClosed | None = None
         self._handshakes = Handshakes(address.text, keyed=keys is not None)
@@ -66,6 +74,7 @@ class Line:
         if self._context is not None:
             return
         self._loop = asyncio.get_running_loop()
+        self._connected = self._loop.create_future()
         self._context = zmq.Context()
         self._dealer, news = self._context.socket(zmq.DEALER), self._context.socket(zmq.SUB)
         # Nothing is handed to a connection that is not there.
@@ -102,7 +111,7 @@ class Line:
         async with self._room:
             self.open()
             number = next(self._numbers).to_bytes(8, "big")
-            future = self._waiting[number] = asyncio.get_running_loop().create_future()
+            future = self._waiting[number] = self._loop.create_future()
             start = time.monotonic()
             try:
                 reply = await self._patiently([number, pack(request)], future)
@@ -120,16 +129,20 @@ class Line:
         """Nearly always the first try is enough; the policy, which costs more than an answer takes, is for the others."""
         start = time.monotonic()
         with suppress(TimeoutError):
-            return await self._answered(frames, future)
+            return await self._answered(frames, future, min(RESEND_S, self._patience_s))
         async for attempt in bus_attempts(self._patience_s - (time.monotonic() - start)):
             with attempt:
-                return await self._answered(frames, future)
+                wait_s = min(RESEND_MAX_S, RESEND_S * 2.0**attempt.retry_state.attempt_number)
+                left_s = self._patience_s - (time.monotonic() - start)
+                return await self._answered(frames, future, min(wait_s, max(0.05, left_s)))
         raise AssertionError("the policy ends with an answer or an exception")
 
-    async def _answered(self, frames: list[bytes], future: asyncio.Future[Reply]) -> Reply:
+    async def _answered(self, frames: list[bytes], future: asyncio.Future[Reply], wait_s: float) -> Reply:
         """Sends once and waits a while. The future outlives a `TimeoutError`: a late answer to an earlier try counts too."""
-        if not future.done() and self._sent(frames):
-            await asyncio.wait({future}, timeout=RESEND_S)
+        if not future.done():
+            wait_s = wait_s if self._sent(frames) else min(wait_s, UNSENT_S)
+            either: set[asyncio.Future[Any]] = {future, self._connected}
+            await asyncio.wait(either, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
             raise TimeoutError
         return future.result()
@@ -192,6 +205,9 @@ class Line:
         """Ends the line when the bus refuses this client for good."""
         event = parse_monitor_message(list(frames))
         outcome = _OUTCOMES[event["event"]]
+        if outcome is Outcome.SUCCEEDED:
+            connected, self._connected = self._connected, self._loop.create_future()
+            connected.set_result(None)
         if event["value"] == zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
             outcome = Outcome.OTHER_SECURITY
         if (reason := self._handshakes.heard(outcome)) is not None and self._ended is None:
