@@ -66,7 +66,10 @@ def test_help_is_quick_and_loads_no_model_library() -> None:
         ("run --dir Makefile/x", "Makefile is a file; choose another place with --dir"),
         ("run runs/smollm.toml --set domain.path={tmp}/none.jsonl --dir {tmp}/x", "none.jsonl"),
         ("log info {tmp}", "log.sqlite is missing there; give the directory of a run"),
-        ("log cat tests/replay/histories/commit --only StepOpend", "--only StepOpend: no such fact; did you mean 'StepOpened'?"),
+        (
+            "log cat tests/replay/histories/commit --only StepOpend",
+            "--only StepOpend: no such fact; did you mean 'StepOpened'?",
+        ),
     ],
 )
 def test_mistakes_are_one_line_and_status_2(tmp_path: Path, arguments: str, expected: str) -> None:

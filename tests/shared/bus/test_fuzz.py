@@ -19,6 +19,7 @@ import zmq
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shared.bus.keys import make_keys
 from shared.bus.wire import AskHead, AskStatus, At, Publish, Refusal, Status, pack, reply_of
 from shared.bus.zeromq import ZmqBus
 from shared.eventlog.entry import MAX_FACT_BYTES, MAX_GROUP_BYTES
@@ -30,9 +31,9 @@ MAX_MB = 300
 
 
 @asynccontextmanager
-async def undisturbed(broker: BrokerProcess, *, slowest_s: float = 1.0) -> AsyncIterator[None]:
+async def undisturbed(broker: BrokerProcess, *, slowest_s: float = 1.0, keys: Path | None = None) -> AsyncIterator[None]:
     """While the test does its worst, another client publishes; nothing it was told is lost, and nothing takes long."""
-    bus = ZmqBus(broker.address)
+    bus = ZmqBus(broker.address, keys=keys)
     stopping = asyncio.Event()
     taken: list[float] = []
     published = 0
@@ -94,17 +95,29 @@ RAW: dict[str, Callable[[random.Random], list[bytes]]] = {
 }
 
 
+def nonsense(broker: BrokerProcess) -> None:
+    """All of it, several times."""
+    chance = random.Random(1)
+    for _ in range(4):
+        for make in RAW.values():
+            hang_up(plain(broker), *make(chance))
+
+
 async def test_raw_nonsense_ends_only_its_own_connection(broker: BrokerProcess) -> None:
     """Below the level of messages: broken greetings, frames, lengths and commands, each several times."""
-
-    def nonsense() -> None:
-        chance = random.Random(1)
-        for _ in range(4):
-            for make in RAW.values():
-                hang_up(plain(broker), *make(chance))
-
     async with undisturbed(broker):
-        await asyncio.to_thread(nonsense)
+        await asyncio.to_thread(nonsense, broker)
+
+
+async def test_a_broker_with_keys_takes_no_nonsense_either(tmp_path: Path) -> None:
+    """The same over TCP and with keys; what is turned away is counted."""
+    make_keys(tmp_path / "keys", ["client"])
+    keyed = BrokerProcess(tmp_path, f"tcp://127.0.0.1:{free_port()}", keys=tmp_path / "keys" / "broker").start()
+    async with undisturbed(keyed, keys=tmp_path / "keys" / "client"):
+        await asyncio.to_thread(nonsense, keyed)
+        bus = ZmqBus(keyed.address, keys=tmp_path / "keys" / "client")
+        assert (await bus.status()).refused > 8
+        await bus.close()
 
 
 async def test_a_hundred_thousand_tiny_messages_are_counted_and_hold_up_nobody(broker: BrokerProcess) -> None:
