@@ -21,6 +21,8 @@ PATIENT = (
     "run.max_restarts=100000", "run.deaths_over_one_fact=100000", "run.stall_s=600", "learner.step_deadline_s=3600",
 )  # fmt: skip
 """Random kills are no fault of any process or fact, and a step takes as long as it takes."""
+CALM_FACTS, CALM_S = 10, 20.0
+"""After each start of the console nothing is struck until there are so many new facts, or so many seconds have passed."""
 WHO_IS_LEFT_S = 10.0
 """After its console's end a process has so long to be gone."""
 
@@ -68,13 +70,20 @@ class Storm:
         """Whether the run has ended."""
         options = [*self._options, *(["--resume"] if self._resumed else [])]
         with RunProcess(self._folder, *options, steps=self._steps, seed=self._seed) as run:
+            await self._spell_of_calm(run)
             while run.process.poll() is None:
                 await self._pause(self._chance.uniform(*self._weather.pause_s))
-                if run.head() > 1 and run.process.poll() is None and (number := self._strike(run)):
+                if run.process.poll() is None and (number := self._strike(run)):
                     await self._see_everybody_gone(run, number)
                     return False
             assert run.process.returncode == 0, f"{run.process.returncode} after {self.blows}:\n{run.output()}"
             return True
+
+    async def _spell_of_calm(self, run: RunProcess) -> None:
+        """Until the run has said something new since it was started or resumed: it would never end if it never got so far."""
+        head, until = run.head(), time.monotonic() + CALM_S
+        while run.head() <= head + CALM_FACTS and run.process.poll() is None and time.monotonic() < until:
+            await self._pause(0.2)
 
     def _strike(self, run: RunProcess) -> signal.Signals | None:
         """One blow. The signal, when it was the console that will end by it."""

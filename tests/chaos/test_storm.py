@@ -24,16 +24,16 @@ ENOUGH = 200
 TIME_S = 600.0
 REPLICAS = ("--set", "run.replicas={ solver = 2, critic = 2, inference = 2, learner = 2, gate = 2 }", "--set", "run.leave_s=2")
 """Members that are missed after two seconds leave and join again all the time."""
-ROUGH_FOR_THE_CONSOLE = Weather(kinds=(("kill", 8), ("freeze", 4), ("freeze for good", 1), ("console", 4)))
+ROUGH_FOR_THE_CONSOLE = Weather(kinds=(("kill", 10), ("freeze", 5), ("freeze for good", 2), ("console", 4)))
 BLOWS: Counter[str] = Counter()
 
 
 @pytest.mark.parametrize(
     ("seed", "steps", "options", "weather"),
     [
-        (3, 7, (), Weather()),
+        (3, 6, (), Weather()),
         (4, 4, REPLICAS, Weather()),
-        (5, 7, (), ROUGH_FOR_THE_CONSOLE),
+        (5, 6, (), ROUGH_FOR_THE_CONSOLE),
         (6, 4, REPLICAS, ROUGH_FOR_THE_CONSOLE),
     ],
     ids=["one of each", "replicas", "one of each, console struck often", "replicas, console struck often"],

@@ -80,10 +80,10 @@ async def publish_mb(bus: ZmqBus, name: str, megabytes: int, check: Callable[[],
 
 
 async def test_a_frozen_subscriber_delays_nobody_and_misses_nothing(broker: BrokerProcess) -> None:
-    """While it is stopped, 300 MB pass: publishing and another reader go on, and the broker's memory stays flat. Then it reads
+    """While it is stopped, 200 MB pass: publishing and another reader go on, and the broker's memory stays flat. Then it reads
     everything: there is nothing to evict it from."""
     bus = ZmqBus(broker.address)
-    count = 320
+    count = 220
     highest: list[float] = []
     with process(READER, broker.address, str(count)) as frozen:
         await publish_mb(bus, "before", 20, lambda: None)
@@ -94,7 +94,7 @@ async def test_a_frozen_subscriber_delays_nobody_and_misses_nothing(broker: Brok
         frozen.send_signal(signal.SIGCONT)
         assert await asyncio.to_thread(said, frozen) == f"all {count}"
     assert max(highest) < 300
-    assert max(highest[200:]) < max(highest[100:200]) + 20, "it goes on growing"
+    assert max(highest[150:]) < max(highest[100:150]) + 20, "it goes on growing"
     await bus.close()
     assert broker.stop()[0] == 0
 
@@ -107,7 +107,7 @@ async def test_who_asks_for_gigabytes_and_never_listens_gets_only_what_fits(brok
         assert await asyncio.to_thread(said, deaf) == "asked"
         deaf.send_signal(signal.SIGSTOP)
         highest, longest = 0.0, 0.0
-        end = time.monotonic() + 4
+        end = time.monotonic() + 2
         while time.monotonic() < end:
             start = time.monotonic()
             await bus.cursor("somebody")
