@@ -58,6 +58,9 @@ class Line:
         self._loop: asyncio.AbstractEventLoop
         self._connected: asyncio.Future[None]
         """Done when a connection is made; then there is another one."""
+        self._reconnected: asyncio.Future[None]
+        """The same, but for the first connection, before which nothing was sent."""
+        self._had_connection = False
         self._context: zmq.Context[zmq.Socket[bytes]] | None = None
         self._ended: BusClosed | None = None
         self._handshakes = Handshakes(address.text, keyed=keys is not None)
@@ -74,7 +77,7 @@ class Line:
         if self._context is not None:
             return
         self._loop = asyncio.get_running_loop()
-        self._connected = self._loop.create_future()
+        self._connected, self._reconnected = self._loop.create_future(), self._loop.create_future()
         self._context = zmq.Context()
         self._dealer, news = self._context.socket(zmq.DEALER), self._context.socket(zmq.SUB)
         # Nothing is handed to a connection that is not there.
@@ -140,8 +143,9 @@ class Line:
     async def _answered(self, frames: list[bytes], future: asyncio.Future[Reply], wait_s: float) -> Reply:
         """Sends once and waits a while. The future outlives a `TimeoutError`: a late answer to an earlier try counts too."""
         if not future.done():
-            wait_s = wait_s if self._sent(frames) else min(wait_s, UNSENT_S)
-            either: set[asyncio.Future[Any]] = {future, self._connected}
+            sent = self._sent(frames)
+            either: set[asyncio.Future[Any]] = {future, self._reconnected if sent else self._connected}
+            wait_s = wait_s if sent else min(wait_s, UNSENT_S)
             await asyncio.wait(either, timeout=wait_s, return_when=asyncio.FIRST_COMPLETED)
         if not future.done():
             raise TimeoutError
@@ -194,7 +198,8 @@ class Line:
         except BadMessage as error:
             reply = Refusal(f"the broker's answer cannot be read: {error}; do both run the same version?")
         for future in waiting:
-            future.set_result(reply)
+            if not future.done():  # a request that was sent twice may be answered twice in one message
+                future.set_result(reply)
 
     def _hear_news(self, frames: Sequence[bytes]) -> None:
         """What cannot be read is passed over: clients ask by themselves every second."""
@@ -206,9 +211,16 @@ class Line:
         event = parse_monitor_message(list(frames))
         outcome = _OUTCOMES[event["event"]]
         if outcome is Outcome.SUCCEEDED:
-            connected, self._connected = self._connected, self._loop.create_future()
-            connected.set_result(None)
+            self._connected = self._renewed(self._connected)
+            if self._had_connection:
+                self._reconnected = self._renewed(self._reconnected)
+            self._had_connection = True
         if event["value"] == zmq.PROTOCOL_ERROR_ZMTP_MECHANISM_MISMATCH:
             outcome = Outcome.OTHER_SECURITY
         if (reason := self._handshakes.heard(outcome)) is not None and self._ended is None:
             self._end(HandshakeRefused(reason))
+
+    def _renewed(self, future: asyncio.Future[None]) -> asyncio.Future[None]:
+        """Tells whoever waits for it, and gives the next one."""
+        future.set_result(None)
+        return self._loop.create_future()
