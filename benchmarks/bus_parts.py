@@ -24,7 +24,8 @@ import zmq
 from services.bus.__main__ import make_room
 from shared.bus.address import parse_address
 from shared.bus.broker import Broker
-from shared.bus.server import Later, Refusals, Server
+from shared.bus.calls import Later, Refusals
+from shared.bus.server import Server
 from shared.bus.zeromq import ZmqBus
 from shared.codec import encode
 from shared.eventlog.entry import Entry

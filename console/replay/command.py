@@ -27,8 +27,9 @@ from console.replay.tape import Tape
 from console.replay.terminal import Keyboard
 from console.span import Span, span_of
 from shared.bus.address import Address
+from shared.bus.calls import Call, Refusals
 from shared.bus.keys import broker_keys
-from shared.bus.server import Call, Refusals, Server
+from shared.bus.server import Server
 from shared.bus.wire import Doorbell, Reply
 from shared.codec import BY_NAME
 from shared.config import nearest

@@ -13,7 +13,7 @@ from console.replay.player import Player
 from console.replay.tally import Tally
 from console.replay.tape import Tape
 from shared.bus.attendance import Attendance
-from shared.bus.server import Call, Refusals
+from shared.bus.calls import Call, Refusals
 from shared.bus.wire import (
     AskCursor,
     AskHead,

@@ -14,8 +14,9 @@ from pathlib import Path
 from shared.bus.address import parse_address
 from shared.bus.attendance import LEAVE_S
 from shared.bus.broker import Broker
+from shared.bus.calls import Later, Refusals
 from shared.bus.keys import KEYS_VARIABLE, broker_keys
-from shared.bus.server import Later, Refusals, Server
+from shared.bus.server import Server
 from shared.errors import BadInput
 from shared.eventlog.port import JournalFault
 from shared.eventlog.sqlite import SqliteJournal

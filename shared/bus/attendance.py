@@ -37,17 +37,23 @@ class Attendance:
         self._heard: dict[str, _Heard] = {}
         self._members: dict[str, ReplicaJoined] = {}
         self._since: dict[str, float] = {}
+        self._awaited: set[str] = set()
+        """Members from before the broker's start that it has not heard of since."""
 
     def beat(self, beat: Beat, now: float) -> None:
         """A process was heard of."""
+        self._awaited.discard(beat.name)
         self._heard[beat.name] = _Heard(beat.role, self._clock.at(now), beat.lag_s)
 
     def fold(self, fact: ReplicaJoined | ReplicaLeft, now: float, *, recovered: bool = False) -> None:
         """Takes one fact of the roster, in log order; `recovered` says that it is from before the broker's start."""
         if isinstance(fact, ReplicaJoined):
             self._members[fact.replica] = fact
-            self._since[fact.replica] = self._clock.at(now) + (GRACE_S if recovered else 0.0)
+            self._since[fact.replica] = self._clock.at(now)
+            if recovered:
+                self._awaited.add(fact.replica)
         else:
+            self._awaited.discard(fact.replica)
             self._members.pop(fact.replica, None)
             self._since.pop(fact.replica, None)
 
@@ -67,5 +73,5 @@ class Attendance:
 
     def _last_known(self, name: str) -> float:
         heard = self._heard.get(name)
-        since = self._since[name]
+        since = self._since[name] + (GRACE_S if name in self._awaited else 0.0)
         return max(since, heard.at) if heard else since

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 
 from shared.bus.attendance import LEAVE_S, Attendance
-from shared.bus.server import BATCH, BATCH_BYTES, Call, Later, Refusals
+from shared.bus.calls import Call, Later, Refusals
+from shared.bus.server import BATCH, BATCH_BYTES
 from shared.bus.wire import (
     AskCursor,
     AskHead,

@@ -16,7 +16,7 @@ from console.replay.pace import Pace, Plan
 from console.replay.player import Player
 from console.replay.tally import Tally
 from console.replay.tape import Tape
-from shared.bus.server import Call, Refusals
+from shared.bus.calls import Call, Refusals
 from shared.bus.wire import (
     AskCursor,
     AskHead,

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
@@ -87,6 +88,13 @@ async def read_all(bus: Bus) -> list[tuple[int, Any]]:
         found += page.facts
         after = page.upto
     return found
+
+
+async def until(condition: Callable[[], bool], timeout_s: float = 30.0) -> None:
+    """Waits for something to become true."""
+    async with asyncio.timeout(timeout_s):
+        while not condition():  # noqa: ASYNC110 - whatever it is about knows nothing of events
+            await asyncio.sleep(0.02)
 
 
 def problems_in(log: Path) -> list[str]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from shared.awake import AwakeClock
 from shared.bus.attendance import FORGET_S, GRACE_S, Attendance
 from shared.bus.wire import Beat
@@ -56,6 +58,10 @@ def test_after_a_restart_of_the_broker_members_have_a_while() -> None:
     times = [tick / 5 for tick in range(round((GRACE_S + 10) * 5) + 2)]
     gone = [now for now in times if absent(attendance, now)]
     assert gone == times[-1:]
+    heard_once = Attendance(0.0, 10.0)
+    heard_once.fold(joined("a"), 0.0, recovered=True)
+    heard_once.beat(beat("a"), 0.1)
+    assert next(now for now in times if absent(heard_once, now)) == pytest.approx(10.2)
 
 
 def test_a_stall_of_the_broker_makes_nobody_absent() -> None:

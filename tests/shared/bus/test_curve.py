@@ -204,3 +204,13 @@ async def test_ipv6_works(keys: Path, tmp_path: Path) -> None:
     assert await bus.news(0, 3.0)
     await bus.close()
     assert server.stop() == (0, "")
+
+
+async def test_keys_may_be_used_over_ipc_too(keys: Path, tmp_path: Path) -> None:
+    """Where they are given they count."""
+    server = BrokerProcess(tmp_path, keys=keys / "broker").start()
+    bus = ZmqBus(server.address, keys=keys / "solver")
+    await bus.publish(steps(1))
+    await bus.close()
+    assert "keys" in await refusal(ZmqBus(server.address, patience_s=1.0))
+    assert server.stop()[0] == 0

@@ -10,7 +10,7 @@ import pytest
 from shared.bus.zeromq import ZmqBus
 from shared.messages import SampleFailed, named
 
-from .conftest import BrokerProcess, problems_in, read_all
+from .conftest import BrokerProcess, problems_in, read_all, until
 
 PUBLISHERS = 3
 AT_ONCE = 4
@@ -68,16 +68,12 @@ async def test_killed_at_random_the_broker_keeps_its_word(kills: int, broker: Br
         await asyncio.sleep(chance.uniform(0.0, 0.4))
         broker.kill()
         await asyncio.to_thread(broker.start)
-    async with asyncio.timeout(30):
-        while any(len(publisher.groups) <= kills for publisher in publishers):
-            await reading.news(len(seen), 0.1)
+    await until(lambda: all(len(publisher.groups) > kills for publisher in publishers))
     for publisher in publishers:
         publisher.stopping = True
     await asyncio.gather(*work)
     log = [(seq, fact.id) for seq, fact in await read_all(reading)]
-    async with asyncio.timeout(20):
-        while len(seen) < len(log):
-            await reading.news(len(seen), 0.1)
+    await until(lambda: len(seen) >= len(log))
     following.cancel()
     await asyncio.gather(following, return_exceptions=True)
     await reading.close()

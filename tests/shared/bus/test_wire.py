@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shared.bus.broker import Broker
-from shared.bus.server import Call, Later, Refusals
+from shared.bus.calls import Call, Later, Refusals
 from shared.bus.wire import (
     AskHead,
     BadMessage,
