@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from services.verifier.config import VerifierConfig
-from services.verifier.functions import check_function, grade_function
 from services.verifier.grades import NO_KEY, NO_SAMPLE, UNPARSED_ANSWER, Check, Grade, no_verdict, unusable
-from services.verifier.mathematics import check_math, check_words, grade_number
+from services.verifier.tiny.functions import check_function, grade_function
+from services.verifier.tiny.numbers import check_math, check_words, grade_number
 from shared.messages import AnswerProposed, Key, Task
 
 

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.verifier.arithmetic import Faulted, OutsideLanguage
 from services.verifier.config import VerifierConfig
-from services.verifier.functions import INPUTS, check_function, grade_function, outputs, read_function, run
+from services.verifier.tiny.arithmetic import Faulted, OutsideLanguage
+from services.verifier.tiny.functions import INPUTS, check_function, grade_function, outputs, read_function, run
 from shared.messages import Verdict
 
 BOUNDS = VerifierConfig()

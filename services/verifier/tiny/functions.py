@@ -12,7 +12,6 @@ from fractions import Fraction
 from textwrap import dedent
 from typing import NamedTuple
 
-from services.verifier.arithmetic import INTEGER_OPERATORS, Faulted, OutsideLanguage, compute, parse, require
 from services.verifier.config import VerifierConfig
 from services.verifier.grades import (
     COMPILE_ERROR,
@@ -25,6 +24,7 @@ from services.verifier.grades import (
     no_verdict,
     unusable,
 )
+from services.verifier.tiny.arithmetic import INTEGER_OPERATORS, Faulted, OutsideLanguage, compute, parse, require
 
 INPUTS = (-7, -4, -1, 0, 1, 2, 3, 6, 11, 17, 28, 50)
 """Both signs, small and large, and different remainders by every divisor up to 12: different functions differ on some."""

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from services.verifier.arithmetic import Faulted, OutsideLanguage
 from services.verifier.config import VerifierConfig
-from services.verifier.mathematics import check_math, check_words, evaluate, grade_number, read_number
+from services.verifier.tiny.arithmetic import Faulted, OutsideLanguage
+from services.verifier.tiny.numbers import check_math, check_words, evaluate, grade_number, read_number
 from shared.messages import Verdict
 
 BOUNDS = VerifierConfig()

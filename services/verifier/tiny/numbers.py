@@ -11,9 +11,9 @@ import re
 import unicodedata
 from fractions import Fraction
 
-from services.verifier.arithmetic import OPERATORS, Faulted, OutsideLanguage, compute, parse, require
 from services.verifier.config import VerifierConfig
 from services.verifier.grades import DIFFERENT, EQUAL, UNPARSED_ANSWER, USABLE, Check, Grade, no_verdict, unusable
+from services.verifier.tiny.arithmetic import OPERATORS, Faulted, OutsideLanguage, compute, parse, require
 
 _SIGNS = str.maketrans({"×": "*", "·": "*", "÷": "/", "−": "-", "–": "-", "⁄": "/"})
 _EXPRESSION = re.compile(r"[0-9+\-*/%(). ]+")
