@@ -6,6 +6,7 @@ import random
 import struct
 
 import pytest
+import torch
 
 from shared.engine.batch import Completion, Outcome, SampleJob, Sampler
 from tests.shared.engine.tiny_models import job, many_jobs, tiny_model, tiny_tokenizer
@@ -83,3 +84,14 @@ def test_memory_for_one_policy_gives_the_same_answers(jobs: list[SampleJob], lon
     """Policies that must take turns in memory answer as if they were all there."""
     outcomes = sampler(policies_in_memory=1).run(jobs)
     assert [bits(outcome) for outcome in outcomes] == [bits(lonely[each.key]) for each in jobs]
+
+
+@pytest.mark.parametrize(("width", "outputs"), [(128, 336), (128, 384), (384, 128), (576, 1536), (1536, 576)])
+def test_a_row_gives_the_same_bits_beside_any_number_of_others(width: int, outputs: int) -> None:
+    """What importing `shared` sets for MKL holds on this processor: a product does not depend on the size of its batch."""
+    chance = torch.Generator().manual_seed(0)
+    rows = torch.randn(128, width, generator=chance)
+    weights = torch.randn(outputs, width, generator=chance)
+    together = torch.nn.functional.linear(rows, weights)
+    for count in range(1, 129):
+        assert torch.equal(torch.nn.functional.linear(rows[:count], weights), together[:count])
