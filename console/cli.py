@@ -6,16 +6,18 @@ when it was interrupted. Nothing heavy is imported before a command needs it: `s
 
 from __future__ import annotations
 
-import os
+import errno
+import signal
 import sys
 from enum import StrEnum
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 from console.inspect.cli import log_app
+from console.output import abandon_output, outlive_reader
 from shared.errors import BadInput
 
 DEFAULT_RUN = Path("runs/tiny.toml")
@@ -28,6 +30,7 @@ app = typer.Typer(
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
     rich_markup_mode=None,
 )
 app.add_typer(log_app, name="log")
@@ -46,23 +49,49 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON.")]
 
 def main() -> None:
     """Runs a command and exits with its status. A user's mistake is one line on standard error, never a traceback."""
+    # As an exception, so that whatever a command has made for the moment is cleared away; services end in ways of their own.
+    signal.signal(signal.SIGTERM, _terminated)
     try:
-        status = app(standalone_mode=False)
+        status = _status_of_command()
     except BadInput as error:
         status = _complain(str(error))
     except typer.Exit as ending:
         status = ending.exit_code
     except (KeyboardInterrupt, typer.Abort):
         status = 130
-    except BrokenPipeError:
-        # Whoever read our output has gone (`sagepace log cat | head`); that is no fault, and nothing more can be said.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        status = 0
+    except OSError as error:
+        if error.errno not in (errno.EPIPE, errno.ENOSPC):
+            raise
+        abandon_output()
+        # EPIPE: whoever read our output has gone (`sagepace log cat | head`); that is no fault, and nothing more can be said.
+        status = 0 if error.errno == errno.EPIPE else _complain(f"no space left on the device{_named(error)}: see to the disk")
     except Exception as error:
         if not hasattr(error, "format_message"):
             raise
         status = _complain(error.format_message())
     sys.exit(status or 0)
+
+
+def _status_of_command() -> int | None:
+    for word in sys.argv[1:]:
+        if "\0" in word or word != word.encode(errors="replace").decode():
+            raise BadInput(f"argument {word!a}: is not UTF-8; write it otherwise")
+    try:
+        status: int | None = app(standalone_mode=False)
+        sys.stdout.flush()
+    except SystemExit as ending:
+        if isinstance(ending.__context__, BrokenPipeError):  # typer makes 1 of it, which here says that two things differ
+            raise ending.__context__ from None
+        raise
+    return status
+
+
+def _terminated(number: int, frame: object) -> NoReturn:
+    raise SystemExit(128 + number)
+
+
+def _named(error: OSError) -> str:
+    return f" ({error.filename})" if error.filename else ""
 
 
 def _complain(line: str) -> int:
@@ -85,6 +114,7 @@ def run(
     """Run the whole loop here: every service, to the end, with the outcome printed."""
     from console.run_command import RunOptions, run_loop
 
+    outlive_reader()
     given: dict[str, Any] = {"dir": directory and str(directory), "steps": steps, "seed": seed, "name": name}
     overrides = {key: value for key, value in given.items() if value is not None}
     raise typer.Exit(run_loop(file or default_run(), RunOptions(settings or (), overrides, resume, quiet)))
@@ -112,6 +142,7 @@ def rerun_service(
     from console.rerun.again import Wishes
     from console.rerun.command import rerun
 
+    outlive_reader()
     wishes = Wishes(settings or (), engine is Source.LIVE, model)
     raise typer.Exit(rerun(directory, service, wishes, json=as_json))
 
@@ -152,12 +183,13 @@ def control(
     address: Annotated[str, typer.Argument(help="Address of the replay, as it printed it.")],
     command: Annotated[str, typer.Argument(help="pause, resume, step [N], seek N, speed X, loop [on|off], stop or status.")],
     value: Annotated[str | None, typer.Argument(help="The number, or on or off.")] = None,
+    keys: Annotated[Path | None, typer.Option(help="A client's keys, when the address is not of this machine.")] = None,
     as_json: AsJson = False,
 ) -> None:
     """Pause, step, move or end a replay from elsewhere, and print how it stands."""
     from console.replay.control import print_control
 
-    print_control(address, command, value, as_json=as_json)
+    print_control(address, command, value, keys=keys, as_json=as_json)
 
 
 @app.command()
@@ -195,3 +227,16 @@ def show_version() -> None:
         print(f"sagepace {version('sage-pace')}")
     except PackageNotFoundError:
         print("sagepace (not installed; run from its folder)")
+
+
+def _version_if(wanted: bool) -> None:
+    if wanted:
+        show_version()
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    *, _version: Annotated[bool, typer.Option("--version", callback=_version_if, is_eager=True, help="Show it.")] = False
+) -> None:
+    """Options before the command."""

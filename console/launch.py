@@ -108,6 +108,14 @@ def processor() -> str:
     return ", ".join([name, *(f"{key} {told[key]}" for key in _PROCESSOR if key in told)])
 
 
+def require_whole_run(place: Place) -> None:
+    """Raises `BadInput` when the log in `place` is no run's that can be gone on with: a part of one, or damaged."""
+    with open_recording(place.root) as recording:
+        if (origin := recording.reader.origin()) is not None:
+            raise BadInput(f"{place.root}: holds a part of the run {origin.name} ({origin.what}), which cannot be gone on with")
+        recording.reader.require_sound()
+
+
 def recorded_start(place: Place) -> RunStarted:
     """The first fact of the run in `place`. Raises `BadInput` when its log has none."""
     with open_recording(place.root) as recording:

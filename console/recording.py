@@ -75,6 +75,10 @@ class Recording:
             if fact := self.decoded(row):
                 yield row.seq, row.time_ns, fact
 
+    def sound_log(self) -> Iterator[Row]:
+        """The whole log's rows that are as they were recorded; changed and missing ones are noted."""
+        return self.sound(self._gapless(self.reader.rows(on_damage=self.damaged), 0, None))
+
     def sound(self, rows: Iterable[Row]) -> Iterator[Row]:
         """Those of the rows that are as they were recorded; the others are noted."""
         return sound_rows(self.reader, rows, self.damaged)

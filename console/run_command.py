@@ -18,6 +18,7 @@ from console.launch import (
     install_base,
     model_folder,
     recorded_start,
+    require_whole_run,
     seed_tasks,
     service_children,
 )
@@ -78,6 +79,7 @@ def _facts_to_start(run: RunFile, place: Place) -> list[Fact]:
 
 def _facts_to_resume(run: RunFile, place: Place) -> list[Fact]:
     """The same facts again: the log takes each id once, so only what is missing is added."""
+    require_whole_run(place)
     recorded = recorded_start(place)
     check_same(recorded.config, run.describe(), place)
     place.make()
@@ -98,7 +100,10 @@ def _tell(ending: Ending, place: Place, console: Console) -> None:
         print_outcome(outcome, console)
         return
     print(f"sagepace: {ending.reason}", file=sys.stderr)
-    print(f"  what the services said: {place.output}\n  go on with: {resume_command(sys.argv)}", file=sys.stderr)
+    print(f"  what the services said: {place.output}", file=sys.stderr)
+    again = resume_command(sys.argv)
+    # A run that was stopped before its broker had made a log has nothing to go on with.
+    print(f"  go on with: {again}" if place.log.exists() else "  nothing was recorded yet: start it again", file=sys.stderr)
 
 
 def resume_command(arguments: Sequence[str]) -> str:

@@ -42,7 +42,7 @@ class RunSection(msgspec.Struct, frozen=True):
 
     name: Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9][A-Za-z0-9._-]*$")]
     """Names the run and, without `dir`, its folder ``out/<name>``."""
-    seed: Annotated[int, msgspec.Meta(ge=0)] = 0
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**63 - 1)] = 0
     """Every random choice of the run follows from this and from nothing else."""
     steps: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 50
     """Learner steps."""

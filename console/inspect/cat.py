@@ -39,8 +39,12 @@ def print_facts(directory: Path, options: Options, *, follow: bool, as_json: boo
         recording.require_readable()
         wanted = selected(recording.reader, options)
         facts = _following(recording, wanted, options) if follow else _there(recording, wanted, options)
+        some = False
         for found in islice(facts, limit):
+            some = True
             print(fact_json(found) if as_json else fact_line(found), flush=follow)
+    if not some and not options.is_all:
+        print(f"sagepace: the log has no fact that {options.words()} selects", file=sys.stderr)
     tell_passed_over(recording)
 
 

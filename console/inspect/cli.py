@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from console.inspect.formats import Format
+from console.output import outlive_reader
 
 log_app = typer.Typer(help="What is in a run's log.", no_args_is_help=True)
 
@@ -17,7 +18,7 @@ Only = Annotated[list[str] | None, typer.Option(metavar="FACT,...", help="Only f
 ByRole = Annotated[list[str] | None, typer.Option("--role", metavar="ROLE,...", help="Only facts that these roles gave.")]
 Steps = Annotated[str | None, typer.Option(metavar="N[:M]", help="Only these steps and the Gate's tests after them.")]
 Lineage = Annotated[str | None, typer.Option(metavar="UNIT", help="Only this unit of work and its parts, such as s3.c7.")]
-PLACE = "a sequence number (120), an offset from the log's start (90s, 2m) or a time (2026-01-31T12:00:00)"
+PLACE = "a sequence number (120), an offset from the log's start (90s, 2m) or a time in UTC (2026-01-31T12:00:00)"
 From = Annotated[str | None, typer.Option("--from", metavar="PLACE", help=f"Begin at {PLACE}.")]
 Until = Annotated[str | None, typer.Option(metavar="PLACE", help="Likewise: end there.")]
 
@@ -95,6 +96,7 @@ def log_diff(
     """Whether two logs say the same; exit status 1, the first difference and a summary when not."""
     from console.inspect.diff import print_diff
 
+    outlive_reader()
     raise typer.Exit(print_diff(a, b, as_json=as_json))
 
 
@@ -144,7 +146,7 @@ def log_slice(
     until: Until = None,
     as_json: AsJson = False,
 ) -> None:
-    """Cut a small log that can still be re-run: by step, by a stretch of time, or one unit of work."""
+    """Cut a small log that can still be re-run: by step, by one unit of work, or all steps and tests that a stretch touches."""
     from console.inspect.selected import Options
     from console.inspect.slices import print_slice
 

@@ -60,6 +60,8 @@ class Outcome(NamedTuple):
     summary: dict[str, list[int]]
     """By type: only in A, only in B, changed."""
     first: Pair | None
+    damaged: bool = False
+    """Facts had to be left out that are not there or not as they were recorded: what is left cannot be called identical."""
 
 
 def print_diff(ours: Path, theirs: Path, *, as_json: bool) -> int:
@@ -70,7 +72,7 @@ def print_diff(ours: Path, theirs: Path, *, as_json: bool) -> int:
         print(msgspec.json.encode(_data(outcome)).decode() if as_json else "\n".join(_lines(outcome)))
     for log in logs:
         tell_passed_over(log)
-    return 1 if outcome.summary else 0
+    return 1 if outcome.summary or outcome.damaged else 0
 
 
 def compare(ours: Recording, theirs: Recording) -> Outcome:
@@ -91,7 +93,8 @@ def compare(ours: Recording, theirs: Recording) -> Outcome:
             first = rank, pair
     real = sum(counts[2] for counts in summary.values())
     same = int(shared.sum()) - real
-    return Outcome(same, left_out_a + left_out_b, dict(sorted(summary.items())), first[1] if first else None)
+    damaged = any(log.passed_over for log in (ours, theirs))
+    return Outcome(same, left_out_a + left_out_b, dict(sorted(summary.items())), first[1] if first else None, damaged)
 
 
 def _keys(recording: Recording) -> tuple[NDArray[Any], int]:
@@ -99,7 +102,7 @@ def _keys(recording: Recording) -> tuple[NDArray[Any], int]:
     recording.require_readable()
     ends = [row.seq for row in _rows(recording, [RunEnded.__name__])]
     found, left_out = bytearray(), 0
-    for row in _rows(recording):
+    for row in recording.sound_log():
         if row.type in _UPKEEP or (row.type == RunEnded.__name__ and row.seq != ends[-1]):
             left_out += 1
             continue
@@ -140,7 +143,7 @@ def _pairs(
         part = dict(changed[start : start + 500])
         there = {row.seq: row for row in theirs.reader.numbered(sorted(part.values()), theirs.damaged)}
         for row in ours.reader.numbered(list(part), ours.damaged):
-            other = there.get(part[row.seq])
+            other = there.get(part.get(row.seq, 0))
             if other is not None and not _reads_the_same(row, other):
                 yield Pair(row, other)
 
@@ -159,7 +162,8 @@ def _data(outcome: Outcome) -> dict[str, Any]:
     """The outcome as plain data."""
     names = ("only_in_a", "only_in_b", "changed")
     data: dict[str, Any] = {
-        "identical": not outcome.summary,
+        "identical": not (outcome.summary or outcome.damaged),
+        "damaged": outcome.damaged,
         "same": outcome.same,
         "left_out": outcome.left_out,
         "summary": {name: dict(zip(names, counts, strict=True)) for name, counts in outcome.summary.items()},
@@ -174,9 +178,10 @@ def _data(outcome: Outcome) -> dict[str, Any]:
 
 def _lines(outcome: Outcome) -> Iterator[str]:
     """The outcome for people."""
-    left_out = f" ({outcome.left_out} about processes and interrupted sessions left out)" if outcome.left_out else ""
+    left_out = f" (left out: {outcome.left_out} in both about processes and interrupted sessions)" if outcome.left_out else ""
     if outcome.first is None:
-        yield f"identical: {outcome.same} facts{left_out}"
+        said = "damaged, and the same as far as they can be trusted" if outcome.damaged else "identical"
+        yield f"{said}: {outcome.same} facts{left_out}"
         return
     a, b = (_found(row) for row in outcome.first)
     row = outcome.first.row

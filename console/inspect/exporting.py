@@ -17,7 +17,7 @@ from console.inspect.summary import summary
 from console.recording import LOG_NAME, open_recording
 from shared.errors import BadInput
 from shared.eventlog.entry import Entry
-from shared.eventlog.fresh import sync_directory, write_log
+from shared.eventlog.fresh import directory_for, sync_directory, write_log
 from shared.eventlog.reader import PARTIAL, Origin
 from shared.eventlog.schema import HANDLED_FROM, ORIGIN
 from shared.eventlog.selection import Selection
@@ -77,20 +77,11 @@ def import_log(file: Path, directory: Path, *, chosen_format: Format | None, as_
     _, read = _FORMATS[chosen_format or _format_of(file)]
     if not file.is_file():
         raise BadInput(f"{file}: {'is a directory' if file.is_dir() else 'there is no such file'}; give an export")
-    made = not directory.exists()
-    try:
-        directory.mkdir(exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot make the directory {directory}: {error.strerror}") from error
-    try:
+    with directory_for(directory):
         about = _imported(file, directory / LOG_NAME, read)
-    except BaseException:
-        if made:
-            directory.rmdir()
-        raise
     told = {"directory": str(directory), "facts": about.facts, "of": about.of, "selection": about.selection}
     part = f" of {about.of} ({about.selection}): a part, numbered anew, to look at and not to re-run" if about.selection else ""
-    print(msgspec.json.encode(told).decode() if as_json else f"imported {about.facts} facts{part} into {directory}")
+    print(msgspec.json.encode(told).decode() if as_json else f"imported into {directory}: {about.facts} facts{part}")
 
 
 def _imported(file: Path, log: Path, read: Read) -> About:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from typing import NamedTuple
 
 from console.span import Span, span_of
@@ -91,8 +91,10 @@ def checked_unit(lineage: str) -> str:
     return lineage
 
 
-def _named(option: str, given: Iterable[str], known: Collection[str]) -> frozenset[str] | None:
+def _named(option: str, given: Sequence[str], known: Collection[str]) -> frozenset[str] | None:
     names = [name.strip() for text in given for name in text.split(",") if name.strip()]
+    if given and not names:
+        raise BadInput(f"{option}: names nothing; leave it out, or name what is wanted, such as {sorted(known)[0]}")
     for name in names:
         if name not in known:
             raise BadInput(f"{option} {name}: no such {'fact' if option == '--only' else 'role'}; {nearest(name, known)}")

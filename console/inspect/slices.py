@@ -13,7 +13,7 @@ from console.inspect.summary import summary
 from console.recording import LOG_NAME, Recording, open_recording
 from shared.errors import BadInput
 from shared.eventlog.entry import Entry
-from shared.eventlog.fresh import write_log
+from shared.eventlog.fresh import directory_for, write_log
 from shared.eventlog.reader import PARTIAL, SLICE, Origin
 from shared.eventlog.schema import HANDLED_FROM, ORIGIN
 
@@ -24,6 +24,7 @@ def print_slice(directory: Path, out: Path, options: Options, *, as_json: bool) 
         raise BadInput(f"{out / LOG_NAME} exists; choose another directory, or remove it first")
     with open_recording(directory) as recording:
         recording.require_readable()
+        recording.reader.require_sound()
         origin = recording.reader.origin()
         if origin is not None and origin.kind == PARTIAL:
             raise BadInput(f"{directory} holds {origin.what}: what a slice needs of the rest is not there")
@@ -53,17 +54,8 @@ def _write(recording: Recording, part: Cut, out: Path, options: Options) -> None
     what = f"{options.words()}: facts {_ends(part)}, behind {len(part.context)} of context"
     origin = Origin(SLICE, info.name, what, info.facts)
     meta = {HANDLED_FROM: str(len(part.context)), ORIGIN: msgspec.json.encode(origin).decode()}
-    made = not out.exists()
-    try:
-        out.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise BadInput(f"cannot make the directory {out}: {error.strerror}") from error
-    try:
+    with directory_for(out):
         write_log(out / LOG_NAME, _entries(recording, part), meta=meta)
-    except BaseException:
-        if made:
-            out.rmdir()
-        raise
 
 
 def _entries(recording: Recording, part: Cut) -> Iterator[tuple[int, Entry]]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from pathlib import Path
 
 import msgspec
 
@@ -23,16 +24,16 @@ _NUMBERED = {"step": 1.0, "seek": None, "speed": None}
 _SWITCH = {"on": 1.0, "off": 0.0}
 
 
-def print_control(address: str, command: str, value: str | None, *, as_json: bool) -> None:
-    """Sends the order and prints how the replay stands after it.
+def print_control(address: str, command: str, value: str | None, *, keys: Path | None, as_json: bool) -> None:
+    """Sends the order and prints how the replay stands after it; `keys` as for any client of a bus on another host.
 
     Raises `BadInput` for an order that is none, when nobody answers at `address`, and when what answers is no replay.
     """
     number = _number(command, value)
     try:
-        status = asyncio.run(_sent(address, command, number))
+        status = asyncio.run(_sent(address, command, number, keys))
     except BusClosed as error:
-        raise BadInput(f"no replay answers at {address}: give the address that it printed when it started") from error
+        raise BadInput(f"no replay answers at {address} ({error}); give the address that it printed when it started") from error
     except Refused as error:
         raise BadInput(str(error)) from error
     if as_json:
@@ -43,9 +44,9 @@ def print_control(address: str, command: str, value: str | None, *, as_json: boo
         print(f"REPLAY {status.about}")
 
 
-async def _sent(address: str, command: str, value: float) -> Status:
+async def _sent(address: str, command: str, value: float, keys: Path | None) -> Status:
     """Sends the order; how the replay stands after it, or before it when it ends by it."""
-    bus = ZmqBus(address, patience_s=PATIENCE_S)
+    bus = ZmqBus(address, patience_s=PATIENCE_S, keys=keys)
     try:
         if command == STOP:
             status = await bus.status()

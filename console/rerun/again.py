@@ -36,10 +36,10 @@ from shared.engine.durable import DurableEngine
 from shared.errors import BadInput
 from shared.eventlog.reader import LogReader
 from shared.flow import FLOW
+from shared.handling import Service
 from shared.messages import Role, RunStarted
 from shared.retry import instant_attempts
-from shared.runtime import Runtime
-from shared.serve import Build
+from shared.serve import Build, assembled
 
 if TYPE_CHECKING:
     from console.rerun.live import LiveAnswers
@@ -144,17 +144,20 @@ class Rerun:
     async def _work(self, bus: RecordedBus) -> None:
         """The role at work until nothing more can happen."""
         role = self._excerpt.role
-        engine = DurableEngine(bus, role)
-        service = self._build(bus.run, engine)
         inside_out = self._outside if role is Role.INFERENCE else None
-        listeners, wants = ((engine.observe,), engine.types) if FLOW[role].speaks else ((), frozenset())
-        watched = self._watch.follow(service, inside_out)
-        runtime = Runtime(role, watched, bus, listeners=listeners, wants=wants, attempts=instant_attempts)
+
+        def build(run: RunStarted, engine: DurableEngine) -> Service:
+            return self._watch.follow(self._build(run, engine), inside_out, bus.over)
+
+        service, runtime = assembled(role, bus, build, bus.run, attempts=instant_attempts)
         working, over = asyncio.create_task(runtime.run()), asyncio.create_task(bus.over.wait())
         try:
             await asyncio.wait((working, over), return_when=asyncio.FIRST_COMPLETED)
             if working.done():
                 working.result()
+            if (fault := self._watch.fault) is not None:
+                where = f" ({fault.filename})" if fault.filename else ""
+                raise BadInput(f"the re-run cannot go on: {fault.strerror}{where}; TMPDIR says where it writes") from fault
         finally:
             for task in (working, over):
                 task.cancel()

@@ -42,10 +42,11 @@ class Excerpt:
     """The part of a recording that one role has to do with, as the log stands when this is made."""
 
     def __init__(self, reader: LogReader, role: Role) -> None:
-        """Raises `BadInput` when the log cannot be re-run: no run's, of a newer wire schema, or a part without context."""
+        """Raises `BadInput` when the log cannot be re-run: no run's, of a newer schema, a part without context, or damaged."""
         origin = reader.origin()
         if origin is not None and origin.kind == PARTIAL:
             raise BadInput(f"{reader.path} holds {origin.what} and can only be looked at; give the whole log, or a slice of it")
+        reader.require_sound()
         self.role = role
         self._reader = reader
         self.finished = _mark(reader.cursors(), role)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import errno
 import importlib
 from collections.abc import AsyncIterator
 from contextvars import ContextVar
@@ -26,6 +28,8 @@ class Work(NamedTuple):
     """It is not handled here."""
 
 
+_REFUSED = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EMFILE)
+
 WORK: ContextVar[Work] = ContextVar("work")
 """What the current task works on; tasks that a handler starts inherit it."""
 
@@ -41,21 +45,27 @@ class Watch:
         self.handled = 0
         """Facts that were worked on to the end."""
         self.passed_over = 0
+        self.fault: OSError | None = None
+        """What the machine refused the role, such as room on a disk: no difference, and no reason to go on."""
 
     def hand_out(self, seq: int, fact: Fact, *, passed_over: bool) -> None:
         """The fact is about to be handed to the role, to work on, or to be passed over."""
         self.open[fact.id] = Work(seq, fact, set(), passed_over)
 
-    def follow(self, service: Service, outside: Outside | None) -> Service:
-        """The service, watched: the same handlers with the same hints. Its work counts as done `outside`, if given."""
+    def follow(self, service: Service, outside: Outside | None, over: asyncio.Event) -> Service:
+        """The service, watched: the same handlers with the same hints. Its work counts as done `outside`, if given.
+
+        `over` is set when the machine refuses it something.
+        """
         self.works = frozenset(hinted(service.handle))
-        return cast(Service, _Watched(service, self, outside))
+        return cast(Service, _Watched(service, self, outside, over))
 
 
 class _Watched:
-    def __init__(self, service: Service, watch: Watch, outside: Outside | None) -> None:
+    def __init__(self, service: Service, watch: Watch, outside: Outside | None, over: asyncio.Event) -> None:
         handle = service.handle
         outside = outside or Outside()
+        self.close = getattr(service, "close", lambda: None)
 
         @wraps(handle)
         async def watched(fact: Fact) -> AsyncIterator[Any]:
@@ -65,8 +75,15 @@ class _Watched:
                 watch.passed_over += 1
             else:
                 with outside.at_work():
-                    async for given in handle(fact):
-                        yield given
+                    try:
+                        async for given in handle(fact):
+                            yield given
+                    except OSError as fault:
+                        if fault.errno not in _REFUSED:
+                            raise
+                        watch.fault = fault
+                        over.set()
+                        await asyncio.Event().wait()  # until the re-run is ended
                 watch.handled += 1
             watch.open.pop(fact.id, None)
 

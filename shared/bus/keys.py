@@ -8,6 +8,7 @@ A private key that others can read is refused, as ssh does.
 from __future__ import annotations
 
 import os
+import re
 import shutil
 from collections.abc import Sequence
 from pathlib import Path
@@ -24,6 +25,7 @@ KEYS_VARIABLE = "SAGEPACE_KEYS"
 ZAP_DOMAIN = "sagepace"
 BROKER = "broker"
 CLIENTS = "clients"
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,99}")
 _PUBLIC, _SECRET = ".key", ".key_secret"
 
 
@@ -93,16 +95,21 @@ def make_keys(directory: Path, names: Sequence[str]) -> list[Path]:
     Nothing is overwritten. Raises `BadInput` for a name that is no plain one or exists already, before anything is made.
     """
     for name in names:
-        if name == BROKER or not name.isascii() or not name.replace("-", "").replace("_", "").isalnum():
-            raise BadInput(f"--client {name!r}: a client's name has letters, digits, - and _, and is not {BROKER!r}")
+        if name == BROKER or not _NAME.fullmatch(name):
+            raise BadInput(f"--client {name!r}: a client's name has 1 to 100 letters, digits, - and _, and is not {BROKER!r}")
         if (directory / name).exists() or (directory / BROKER / CLIENTS / f"{name}{_PUBLIC}").exists():
             raise BadInput(f"{directory} has keys of {name!r} already, and keys are never overwritten: choose another name")
     if len(set(names)) < len(names):
         raise BadInput("--client: a name is given twice")
     before = os.umask(0o077)
+    made: list[Path] = []
     try:
-        return _make(directory, names)
+        _make(directory, names, made)
+        return made
     except OSError as error:
+        for folder in made:
+            shutil.rmtree(folder, ignore_errors=True)
+            (directory / BROKER / CLIENTS / f"{folder.name}{_PUBLIC}").unlink(missing_ok=True)
         raise BadInput(f"cannot write keys in {directory}: {error.strerror}; choose another directory") from error
     finally:
         os.umask(before)
@@ -111,21 +118,21 @@ def make_keys(directory: Path, names: Sequence[str]) -> list[Path]:
 _MAKE = ", as `sagepace keys` makes it"
 
 
-def _make(directory: Path, names: Sequence[str]) -> list[Path]:
-    broker, made = directory / BROKER, []
+def _make(directory: Path, names: Sequence[str], made: list[Path]) -> None:
+    """Makes the folders, each one in `made` as soon as it is begun."""
+    broker = directory / BROKER
     directory.mkdir(parents=True, exist_ok=True)
     if not broker.exists():
+        made.append(broker)
         (broker / CLIENTS).mkdir(parents=True)
         zmq.auth.create_certificates(broker, BROKER)
-        made.append(broker)
     for name in names:
         folder = directory / name
+        made.append(folder)
         folder.mkdir()
         zmq.auth.create_certificates(folder, name)
         shutil.copy(broker / f"{BROKER}{_PUBLIC}", folder)
         shutil.copy(folder / f"{name}{_PUBLIC}", broker / CLIENTS)
-        made.append(folder)
-    return made
 
 
 def _folder(address: Address, given: Path | None) -> Path | None:

@@ -13,6 +13,7 @@ from shared.domains.port import Domain, Exhausted, Split
 from shared.domains.questions import QuestionsDomain
 from shared.domains.tiny import TinyDomain
 from shared.domains.tiny.oracle import key_is_right
+from shared.errors import BadInput
 
 
 class DomainConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -40,6 +41,8 @@ ORACLES: dict[str, Callable[[str, str, str], bool | None]] = {"tiny": key_is_rig
 def load_domain(section: Mapping[str, Any] | DomainConfig) -> Domain:
     """The domain that the section names. Raises `BadInput` for a wrong section, a missing file or a damaged row."""
     config = section if isinstance(section, DomainConfig) else read_section(DomainConfig, section, "domain")
+    if config.path and config.name != "questions":
+        raise BadInput(f"domain.path: the domain {config.name!r} reads no file; leave it out, or set domain.name=questions")
     return DOMAINS[config.name](config)
 
 

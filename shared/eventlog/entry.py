@@ -11,6 +11,8 @@ from shared.flow import author
 
 MAX_FACT_BYTES = 8 << 20
 """One fact's MessagePack bytes. A completion of 100 000 tokens with its log-probabilities is about 1.5 MB."""
+MAX_ID = 200
+"""Characters of an id; ours have 24."""
 MAX_GROUP_BYTES = 32 << 20
 """All facts of one publish."""
 GENESIS = bytes(8)
@@ -56,6 +58,8 @@ def entry_of(payload: bytes) -> Entry:
     name = type(fact).__name__
     if not fact.id:
         raise Refused(f"{name} without an id: facts are named after their cause before they are published")
+    if len(fact.id) > MAX_ID:
+        raise Refused(f"{name} with an id of {len(fact.id)} characters; the limit is {MAX_ID}")
     return Entry(fact.id, name, author(fact).value, fact.cause, fact.lineage, payload)
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager, suppress
 from pathlib import Path
 
 from shared.errors import BadInput
@@ -86,3 +86,26 @@ def sync_directory(directory: Path) -> None:
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def directory_for(log: Path) -> Iterator[None]:
+    """The directory of a log that is about to be written, made when it is missing; gone again when that comes to nothing.
+
+    Raises `BadInput` when it cannot be made.
+    """
+    made = [folder for folder in (log, *log.parents) if not folder.exists()]
+    try:
+        log.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise BadInput(f"cannot make the directory {log}: {error.strerror}") from error
+    with ExitStack() as undo:
+        for folder in reversed(made):
+            undo.callback(_remove_if_empty, folder)
+        yield
+        undo.pop_all()
+
+
+def _remove_if_empty(folder: Path) -> None:
+    with suppress(OSError):
+        folder.rmdir()

@@ -7,7 +7,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from shared.errors import BadInput
-from shared.eventlog.schema import FORMAT, wrong_format
+from shared.eventlog.schema import FORMAT, TABLES, wrong_format
 
 
 def open_log(path: Path) -> sqlite3.Connection:
@@ -43,24 +43,35 @@ def _look(path: Path) -> None:
             raise BadInput(f"{path} is a directory, not a log file; give the directory of a run")
         if not path.is_file():
             raise BadInput(f"there is no log at {path}: give the directory of a run")
+    except OSError as error:
+        raise BadInput(f"cannot read the log {path}: {error.strerror}") from error
+    waiting = path.with_name(path.name + "-wal")
+    if is_empty(path) and not (waiting.exists() and waiting.stat().st_size):
+        raise BadInput(f"{path} is not a readable log: it is empty")
+
+
+def is_empty(path: Path) -> bool:
+    """Whether the file is one, of no bytes. Raises `BadInput` for a file that is something else than an SQLite database."""
+    try:
         with path.open("rb") as file:
             beginning = file.read(16)
     except OSError as error:
         raise BadInput(f"cannot read the log {path}: {error.strerror}") from error
-    waiting = path.with_name(path.name + "-wal")
-    if not beginning and not (waiting.exists() and waiting.stat().st_size):
-        raise BadInput(f"{path} is not a readable log: it is empty")
     if beginning and beginning != b"SQLite format 3\0":
         raise BadInput(f"{path} is not a log: it does not begin as an SQLite file does; give the directory of a run")
+    return not beginning
 
 
 def _check_format(db: sqlite3.Connection, path: Path) -> None:
-    tables = {name for (name,) in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
-    if "meta" not in tables or "facts" not in tables:
+    made = dict(db.execute("SELECT name, sql FROM sqlite_master WHERE type = 'table'").fetchall())
+    if "meta" not in made or "facts" not in made:
         raise BadInput(f"{path} is not a readable log: it is an SQLite database of something else")
     found = db.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     if found != (FORMAT,):
         raise BadInput(f"{path} {wrong_format(found and found[0])}")
+    # SQLite would read by whatever definition it finds, such as numbers as texts.
+    if any(f"{definition};" not in TABLES for definition in made.values()):
+        raise BadInput(f"the log {path} is damaged: the definition of a table was changed; restore it from a copy")
 
 
 def _why_not(path: Path, error: sqlite3.Error) -> str:

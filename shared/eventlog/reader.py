@@ -19,7 +19,7 @@ from shared.eventlog.opening import one_line, open_log
 from shared.eventlog.scan import CHUNK, LogDamaged, OnDamage, Scan
 from shared.eventlog.schema import HANDLED_FROM, ORIGIN, ROW, among
 from shared.eventlog.selection import Selection
-from shared.eventlog.verify import Head, Problem
+from shared.eventlog.verify import Head, Problem, problems
 
 __all__ = ["CHUNK", "PARTIAL", "SLICE", "LogDamaged", "LogReader", "OnDamage", "Origin", "Tally"]
 
@@ -183,6 +183,16 @@ class LogReader:
     def verify(self) -> Iterator[Problem]:
         """Everything wrong with the file, in the order of the log; nothing when it is whole."""
         return check(self, self._stream)
+
+    def require_sound(self) -> None:
+        """Raises `LogDamaged` unless every fact is there, in its place, as it was recorded.
+
+        For whatever is made from a log and could not tell damage from what was said: a slice, a re-run, a run that goes on.
+        """
+        head = self.head()
+        problem = next(problems(self.rows(until=head.seq), head), None)
+        if problem is not None:
+            raise LogDamaged(f"the log {self.path} is damaged: {problem.what}; `sagepace log verify` lists everything")
 
     def close(self) -> None:
         """Lets go of the file."""

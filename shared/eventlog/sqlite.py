@@ -18,6 +18,7 @@ from shared.eventlog.checkpoint import LATEST_CHECKPOINT_PAGES, Checkpointer
 from shared.eventlog.entry import Entry, Refused, Row, row_after, row_of
 from shared.eventlog.fresh import create_tables, sync_directory
 from shared.eventlog.lock import FileLock
+from shared.eventlog.opening import is_empty
 from shared.eventlog.port import NO_CURSORS, JournalFault, Stretch, gather
 from shared.eventlog.schema import FORMAT, INSERT, MOVE_CURSOR, ORIGIN, ROW, among, wrong_format
 from shared.eventlog.tail import Tail
@@ -35,6 +36,8 @@ class SqliteJournal:
         self._path = path
         self._tail = Tail(tail_facts)
         self._tail_facts = tail_facts
+        if path.exists():
+            is_empty(path)  # or a log; a file of another kind is refused before a lock is made beside it
         try:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:

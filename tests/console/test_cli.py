@@ -1,6 +1,7 @@
 """The command line as a user meets it: real processes, their output and exit status."""
 
 import json
+import os
 import subprocess
 import sys
 import time
@@ -159,3 +160,62 @@ def test_a_reader_that_goes_away_is_no_fault(run_directory: Path) -> None:
 def test_the_bootstrap_seed_is_the_shipped_models() -> None:
     """The command's default seed is the one that the recipe states."""
     assert BOOTSTRAP_SEED == DEFAULT_SEED
+
+
+@pytest.mark.parametrize("words", [("-h",), ("--help",), ("log", "cat", "-h")])
+def test_help_is_asked_for_in_either_way(words: tuple[str, ...]) -> None:
+    """`-h` and `--help`, of all commands and of one."""
+    done = sagepace(*words)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("Usage: ")
+
+
+def test_the_version_is_told_as_option_and_as_command() -> None:
+    """One line."""
+    assert sagepace("--version").stdout == sagepace("version").stdout
+    assert sagepace("version").stdout.startswith("sagepace ")
+
+
+def test_an_argument_that_is_no_text_is_refused(run_directory: Path) -> None:
+    """Bytes that are not UTF-8 would break whatever quotes them."""
+    command = [sys.executable, "-m", "console", "log", "trace", os.fsencode(run_directory), b"s\xff1"]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "sagepace: argument 's\\udcff1': is not UTF-8; write it otherwise\n"
+
+
+def test_a_reader_that_goes_ends_what_only_shows() -> None:
+    """`sagepace log cat | head -1` is quiet, and no failure."""
+    command = f"{sys.executable} -m console log cat tests/replay/histories/commit | head -1; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stderr, len(done.stdout.splitlines())) == (0, "", 1)
+
+
+@pytest.mark.parametrize("log", ["commit", "harm"])
+def test_a_reader_that_goes_changes_no_answer(log: str) -> None:
+    """The status of `log diff` is its answer; nobody has to read the words."""
+    words = f"log diff tests/replay/histories/commit tests/replay/histories/{log}"
+    command = f"{sys.executable} -m console {words} | true; exit ${{PIPESTATUS[0]}}"
+    done = subprocess.run(["bash", "-c", command], capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert (done.returncode, done.stderr) == (int(log != "commit"), "")
+
+
+def test_a_full_device_is_one_line(run_directory: Path) -> None:
+    """What was printed did not arrive, and that is said."""
+    command = [sys.executable, "-m", "console", "log", "cat", str(run_directory)]
+    with Path("/dev/full").open("w") as full:
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, cwd=ROOT, timeout=60, check=False)
+    assert done.returncode == 2
+    assert done.stderr == "sagepace: no space left on the device: see to the disk\n"
+
+
+def test_a_broker_leaves_a_file_that_is_no_log_as_it_is(tmp_path: Path) -> None:
+    """It is refused, unchanged and with nothing beside it."""
+    file = tmp_path / "letter.txt"
+    file.write_text("dear broker\n")
+    command = [sys.executable, "-m", "services.bus", "--bus", f"ipc://{tmp_path}/bus", "--log", str(file)]
+    done = subprocess.run(command, capture_output=True, text=True, cwd=ROOT, timeout=60, check=False)
+    assert done.returncode == 2
+    assert "is not a log" in done.stderr and len(done.stderr.splitlines()) == 1
+    assert [path.name for path in tmp_path.iterdir()] == ["letter.txt"]
+    assert file.read_text() == "dear broker\n"

@@ -203,3 +203,37 @@ def test_a_false_giver_is_found(tmp_path: Path) -> None:
     write_log(tmp_path / "log" / LOG_NAME, [(1, entry_of(encode(run))), (2, Entry(*entry[:2], "gate", *entry[3:]))])
     lines = sagepace("log", "verify", tmp_path / "log", status=1).stdout.splitlines()
     assert lines == ["fact 2 (StepOpened): a column (id, type, role, cause or lineage) differs from the fact itself"]
+
+
+def missing_a_row(directory: Path, seq: int) -> Path:
+    """The real run's log without one of its facts."""
+    directory.mkdir()
+    shutil.copy(REAL / LOG_NAME, directory)
+    with closing(sqlite3.connect(directory / LOG_NAME)) as db, db:
+        db.execute("DELETE FROM facts WHERE seq = ?", (seq,))
+    return directory
+
+
+@pytest.mark.parametrize(
+    "words", [("log", "slice", "{log}", "{out}", "--step", "1"), ("rerun", "{log}", "--service", "gate")], ids=lambda w: w[-3]
+)
+def test_nothing_is_made_of_a_log_with_a_hole(words: tuple[str, ...], tmp_path: Path) -> None:
+    """A fact is gone: neither a slice that would pass for whole, nor a re-run that would blame the code for it."""
+    log = missing_a_row(tmp_path / "log", 40)
+    said = complaint(*filled(words, log))
+    assert "is damaged" in said
+    assert "`sagepace log verify` lists everything" in said
+    assert [path.name for path in tmp_path.iterdir()] == ["log"]
+
+
+def test_a_log_with_a_hole_is_identical_to_nothing(tmp_path: Path) -> None:
+    """Not to the whole log, whatever fact is missing, and not to itself."""
+    log = missing_a_row(tmp_path / "log", 40)
+    assert sagepace("log", "diff", REAL, log, status=1).stdout
+    assert sagepace("log", "diff", log, log, status=1).stdout.startswith("damaged, and the same as far as they can be trusted")
+
+
+def test_an_option_that_names_nothing(tmp_path: Path) -> None:
+    """An empty name would select everything; what was meant is asked for instead."""
+    assert "--only: names nothing" in complaint("log", "cat", REAL, "--only", "")
+    assert "--role: names nothing" in complaint("log", "cat", REAL, "--role", ",,")

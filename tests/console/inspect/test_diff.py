@@ -72,7 +72,7 @@ def test_what_does_not_count_may_differ(tmp_path: Path) -> None:
     a = record(tmp_path / "a", [run, *steps, finished])
     b = record(tmp_path / "b", [elsewhere, joined, steps[0], ends[0], steps[1], ends[1]])
     assert sagepace("log", "diff", a, b).stdout == (
-        "identical: 4 facts (2 about processes and interrupted sessions left out)\n"
+        "identical: 4 facts (left out: 2 in both about processes and interrupted sessions)\n"
     )
 
 

@@ -17,6 +17,7 @@ from shared.codec import encode
 from shared.errors import BadInput
 from shared.eventlog.entry import Entry
 from shared.eventlog.sqlite import SqliteJournal
+from shared.flow import author
 from shared.messages import (
     WIRE_VERSION,
     AnswerGraded,
@@ -93,8 +94,7 @@ def test_a_recording_older_than_a_field_says_the_same(tmp_path: Path) -> None:
         document = msgspec.msgpack.decode(encode(fact))
         document.pop("plan_quality", None)
         payload = msgspec.msgpack.encode(document)
-        role = Role.VERIFIER if isinstance(fact, AnswerGraded) else Role.SOLVER
-        journal.append([Entry(fact.id, type(fact).__name__, role, fact.cause, fact.lineage, payload)])
+        journal.append([Entry(fact.id, type(fact).__name__, author(fact), fact.cause, fact.lineage, payload)])
     journal.close()
     assert again(tmp_path / "log.sqlite", Role.VERIFIER).same == 1
 

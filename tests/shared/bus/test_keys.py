@@ -107,3 +107,12 @@ def test_wrong_folders_and_files_are_named(keys: Path, tmp_path: Path) -> None:
     (keys / "planner" / "broker.key").unlink()
     with pytest.raises(BadInput, match=r"broker\.key: there is none"):
         client_keys(OUTSIDE, keys / "planner")
+
+
+def test_keys_that_cannot_be_finished_leave_no_half(keys: Path) -> None:
+    """The broker's public key is gone: the client gets nothing, rather than a private key that nobody knows."""
+    (keys / "broker" / "broker.key").unlink()
+    before = sorted(keys.rglob("*"))
+    with pytest.raises(BadInput, match="cannot write keys"):
+        make_keys(keys, ["critic"])
+    assert sorted(keys.rglob("*")) == before

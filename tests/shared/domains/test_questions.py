@@ -76,3 +76,9 @@ def test_more_seeds_than_rows_are_refused(tmp_path: Path) -> None:
     """The number that is there is told."""
     with pytest.raises(BadInput, match="asks for 500 seed tasks"):
         questions(tmp_path).seeds(500, seed=1)
+
+
+def test_a_file_for_a_domain_that_reads_none_is_refused() -> None:
+    """Rather than ignored: whoever names a file means it."""
+    with pytest.raises(BadInput, match=r"domain 'tiny' reads no file; leave it out, or set domain.name=questions"):
+        load_domain({"name": "tiny", "path": "seeds.jsonl"})

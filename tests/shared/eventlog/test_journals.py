@@ -8,10 +8,13 @@ from pathlib import Path
 
 import pytest
 
+from shared.codec import encode
 from shared.errors import BadInput
+from shared.eventlog.entry import Refused, entry_of
 from shared.eventlog.memory import MemoryJournal
 from shared.eventlog.port import PAGE_BYTES, Journal
 from shared.eventlog.sqlite import SCAN_ROWS, SqliteJournal
+from shared.messages import RunEnded
 
 from .conftest import edit, entry, problems_in
 
@@ -150,3 +153,9 @@ def test_a_torn_write_ahead_log_loses_whole_transactions_only(tmp_path: Path) ->
     assert lengths == sorted(lengths)
     assert all(length % 2 == 0 for length in lengths)
     assert lengths[0] < lengths[-1]
+
+
+def test_an_id_of_any_length_is_not_taken() -> None:
+    """Ids lie in an index: a long one is refused with its length."""
+    with pytest.raises(Refused, match="an id of 100000 characters; the limit is 200"):
+        entry_of(encode(RunEnded(id="x" * 100_000, ok=True, reason="")))

@@ -122,6 +122,14 @@ def test_no_flipped_byte_goes_wrong_silently(at: int, flip: int, tmp_path: Path)
         assert "\n" not in str(error)
 
 
+def test_a_changed_definition_of_a_table_is_refused(log: Callable[[int], Path]) -> None:
+    """One letter of `INTEGER` is another: SQLite would give numbers as it finds them, and the log is not read like that."""
+    path = log(10)
+    path.write_bytes(path.read_bytes().replace(b"seq INTEGER PRIMARY KEY", b"seq INTEGES PRIMARY KEY"))
+    with pytest.raises(BadInput, match="damaged: the definition of a table was changed; restore it from a copy"):
+        LogReader(path)
+
+
 @pytest.mark.parametrize("keep", [0.2, 0.5, 0.9])
 def test_a_truncated_file_is_reported_and_read_as_far_as_possible(keep: float, log: Callable[[int], Path]) -> None:
     """What is left is read, what is not is reported; nothing but `BadInput` ever comes out."""
